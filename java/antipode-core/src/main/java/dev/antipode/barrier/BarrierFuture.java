@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 
 /** A barrier that waits without a thread. It completes once, and gives its place up when it is cancelled (BAR-32). */
@@ -45,8 +45,13 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
   private void waitOn() {
     do {
       round = new Round();
-      if (round.begin()) {
-        return;
+      try {
+        if (round.begin()) {
+          return;
+        }
+      } catch (Throwable error) { // nobody else would give up what it has
+        round.release();
+        throw error;
       }
     } while (!finish());
   }
@@ -72,6 +77,7 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
   private final class Round {
     private final Group group = waits.begin(this::over);
     private final AtomicReference<State> state = new AtomicReference<>(State.STARTING);
+    private final AtomicBoolean hasGoneOn = new AtomicBoolean();
     private Map<RegisteredStore, Integer> places;
     private Future<?> alarm;
 
@@ -105,14 +111,21 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
       }
       try {
         executor.execute(this::goOn);
-      } catch (RejectedExecutionException ended) { // the application's executor; the future still completes
+      } catch (Throwable error) { // the application's executor, which may still run it; the future completes anyway
         EngineThreads.FUTURES.execute(this::goOn);
       }
     }
 
     private void goOn() {
-      if (!finish()) {
-        waitOn();
+      if (!hasGoneOn.compareAndSet(false, true)) {
+        return;
+      }
+      try {
+        if (!finish()) {
+          waitOn();
+        }
+      } catch (Throwable error) { // nobody else completes it
+        completeExceptionally(error);
       }
     }
 

@@ -10,6 +10,10 @@ import dev.antipode.BarrierResult;
 import dev.antipode.BlockingCallException;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
+import dev.antipode.Settings;
+import dev.antipode.StoreOptions;
+import dev.antipode.barrier.FakeShim.Fake;
+import dev.antipode.shim.Visibility;
 import dev.antipode.testing.AntipodeIsolated;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -18,8 +22,10 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -96,6 +102,64 @@ class FutureTest {
     assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
     assertThat(ran).contains("the application's").allMatch(name -> !name.startsWith("antipode-log"));
     assertThat(ran.stream().filter(name -> name.startsWith("antipode-futures"))).hasSize(2);
+  }
+
+  /** BAR-32: whatever the application's executor throws. */
+  @Test
+  void aFutureCompletesOnceWhereItsExecutorFails() throws Exception {
+    EngineTest.Log log = EngineTest.logStore();
+    List<Runnable> queued = new CopyOnWriteArrayList<>();
+    Executor full = work -> {
+      throw new OutOfMemoryError("unable to create native thread");
+    };
+    Executor broken = work -> {
+      throw new IllegalStateException("a defect");
+    };
+    Executor late = work -> { // as a pool that cannot start the thread for what it has queued
+      queued.add(work);
+      throw new OutOfMemoryError("unable to create native thread");
+    };
+    List<CompletableFuture<BarrierResult>> futures = new ArrayList<>();
+    for (Executor executor : List.of(full, broken, late)) {
+      futures.add(Antipode.barrierAsync(EngineTest.proceeding(EngineTest.at(1), EngineTest.LONG).executor(executor)));
+    }
+    log.applied = 1;
+    for (CompletableFuture<BarrierResult> future : futures) {
+      assertThat(future.get(1, TimeUnit.MINUTES).satisfied()).isTrue();
+    }
+    EngineTest.until(() -> EngineTest.store().parked() == 0);
+    assertThat(queued).hasSize(1);
+    queued.forEach(Runnable::run);
+    assertThat(EngineTest.store().parked()).as("its place is given back once").isZero();
+    assertThat(EngineTest.server().live()).isZero();
+  }
+
+  /** BAR-32, BAR-65: it completes with the error, and nothing of the wait is left. */
+  @Test
+  void aFutureCompletesWhereItsNextWaitCannotBegin() {
+    Antipode.configure(Settings.defaults().freePathTtl(Duration.ZERO));
+    EngineTest.Log log = EngineTest.logStore();
+    AtomicReference<Fake> client = new AtomicReference<>(new Fake("own", FakeShim.always(Visibility.VISIBLE)));
+    AtomicInteger left = new AtomicInteger(); // until a look fails
+    StoreOptions plain = StoreOptions.named("log");
+    EngineTest.store().expectServer(plain, "a client", client, it -> List.of(client.get()), it -> {
+      int now = left.decrementAndGet();
+      if (now == 1) {
+        log.answer = FakeShim.always(Visibility.NOT_YET); // so that its next wait has parked there
+      }
+      if (now == 0) {
+        throw new OutOfMemoryError("a look's");
+      }
+      return client.get();
+    }).ask();
+    CompletableFuture<BarrierResult> future = Antipode.barrierAsync(EngineTest.proceeding(EngineTest.at(1), EngineTest.LONG));
+    assertThat(EngineTest.store().parked()).isEqualTo(1);
+    client.set(new Fake("another", FakeShim.always(Visibility.VISIBLE)));
+    left.set(2); // the first names the servers anew, the second parks there
+    log.applied = 1;
+    assertThatThrownBy(() -> future.get(1, TimeUnit.MINUTES)).hasCauseInstanceOf(OutOfMemoryError.class);
+    assertThat(EngineTest.store().parked()).isZero();
+    assertThat(EngineTest.server().live()).isZero();
   }
 
   /** BAR-31: also with nothing to wait for. */
