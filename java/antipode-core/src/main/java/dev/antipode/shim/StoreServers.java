@@ -171,10 +171,10 @@ final class StoreServers {
 
   /** Takes the servers that a source names now, by address; with {@code isMore} those before stay, else they go (BAR-54). */
   void take(Discovery source, Collection<?> targets, boolean isMore) {
-    Map<String, ServerEngine> before = source.named();
-    Map<String, ServerEngine> named = new LinkedHashMap<>(isMore ? before : Map.of());
     lock.lock();
     try {
+      Map<String, ServerEngine> before = source.named(); // under the lock: what another answer adds meanwhile stays
+      Map<String, ServerEngine> named = new LinkedHashMap<>(isMore ? before : Map.of());
       for (Object target : targets) {
         String address = shim().address(target);
         Callable<? extends Collection<?>> asking = shim().naming(target);
