@@ -173,3 +173,13 @@ def test_pushes_at_each_write_are_not_asked_for(growing: Target) -> None:
     wanted = _position() + 100
     assert antipode.barrier(_at(wanted), timeout=50).satisfied
     assert _position() >= wanted
+
+
+@pytest.mark.parametrize("poll", [0.005, 10.0])
+def test_a_push_is_asked_for_soon_however_seldom_it_is_polled(poll: float) -> None:
+    """BAR-66: who has a push may poll seldom."""
+    pace = Pace()
+    pace.begin(100.0, is_paced=True)
+    assert pace.due(100.0, poll, "data", None) >= 100.0 + 0.9 * poll
+    pace.has_news = True
+    assert pace.due(100.0, poll, "data", None) == pytest.approx(100.0 + min(poll, 0.05))

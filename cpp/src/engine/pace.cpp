@@ -68,10 +68,11 @@ double Growth::Way(std::uint64_t counter) const noexcept {
 
 TimePoint Pace::Due(Duration shortest, std::optional<TimePoint> expected, bool is_pushed_to) const {
   const TimePoint soonest = paced_at_ + shortest;
+  const TimePoint pushed = paced_at_ + std::min(shortest, kCap);  // who has a push may poll seldom
   if (!expected) {
-    return has_news_ ? soonest : std::max(asked_at_ + Times(std::max(interval_, shortest), Jitter()), soonest);
+    return has_news_ ? pushed : std::max(asked_at_ + Times(std::max(interval_, shortest), Jitter()), soonest);
   }
-  return has_news_ && is_pushed_to ? soonest : std::max(*expected, soonest);
+  return has_news_ && is_pushed_to ? pushed : std::max(*expected, soonest);
 }
 
 void Pace::Begin(TimePoint now, bool is_paced) noexcept {

@@ -119,11 +119,12 @@ class Pace:
         nearest: the position that comes first, where they wait for positions of these data alone.
         """
         soonest = self._paced_at + shortest
+        pushed = self._paced_at + min(shortest, CAP_S)  # who has a push may poll seldom
         ahead = self.growth.look_ahead(data, nearest, now)
         if ahead is None or nearest is None:
             slow = self.asked_at + max(self._interval, shortest) * random.uniform(0.9, 1.1)
-            return soonest if self.has_news else max(slow, soonest)
-        return soonest if self.has_news and self.growth.is_pushed_to(nearest) else max(now + ahead[0], soonest)
+            return pushed if self.has_news else max(slow, soonest)
+        return pushed if self.has_news and self.growth.is_pushed_to(nearest) else max(now + ahead[0], soonest)
 
     def rest(self, poller: Poller | None, data: object, nearest: int | None, lead: float) -> float | None:
         """Sleep until so long before the nearest position should be there, or until somebody new waits.

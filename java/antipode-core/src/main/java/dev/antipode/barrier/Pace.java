@@ -54,12 +54,13 @@ final class Pace {
   /** Return when to ask for those who wait; {@code nearest}: the position that comes first, null where it is not all. */
   long due(long shortest, Proofs known, Long nearest) {
     long soonest = pacedAt + shortest;
+    long pushed = pacedAt + Math.min(shortest, Growth.CAP); // who has a push may poll seldom
     Long expected = growth.expectedAt(known, nearest);
     if (expected == null) {
       long slow = (long) (Math.max(interval, shortest) * ThreadLocalRandom.current().nextDouble(0.9, 1.1));
-      return hasNews ? soonest : Math.max(askedAt + slow, soonest);
+      return hasNews ? pushed : Math.max(askedAt + slow, soonest);
     }
-    return hasNews && growth.isPushedTo(nearest) ? soonest : Math.max(expected, soonest);
+    return hasNews && growth.isPushedTo(nearest) ? pushed : Math.max(expected, soonest);
   }
 
   /** A question begins; {@code isPaced}: it is due, and not for somebody new alone. */
