@@ -48,7 +48,8 @@ std::optional<BarrierResult> FreePass(const LineageScope& scope, const BarrierOp
     if (!server->StillHolds(proof, now, pass.ttl)) return std::nullopt;
   }
   for (const auto& [store, generation] : pass.stores) {
-    if (store->generation() != generation || store->RefreshDue(now)) return std::nullopt;
+    // The clients first: what they were led to before that look shows in the generation behind it.
+    if (store->RefreshDue(now) || store->generation() != generation) return std::nullopt;
   }
   telemetry::CountBarrier(telemetry::Outcome::kFree);
   if (BarrierLog::Active()) {

@@ -55,7 +55,8 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
         if not server.holds(epoch, counter, now):
             return None
     for store, generation in proof.stores:
-        if store.generation != generation or store.discovery_due(now):
+        # The clients first: what they were led to before that look shows in the generation behind it.
+        if store.discovery_due(now) or store.generation != generation:
             return None
     telemetry.barriers["free"] += 1
     if BarrierLog.active:
