@@ -1,10 +1,12 @@
 package dev.antipode.barrier;
 
+import dev.antipode.WriteId;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Visibility;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
@@ -60,7 +62,9 @@ final class BarrierWaits {
       return true;
     }
     Plan now = plan.withServersNamedAnew();
-    return now.asked().equals(plan.asked()) || !goesOn(now);
+    // Where a client was not known, nobody tells by the store's set which servers it was led to meanwhile.
+    boolean isSame = now.asked().equals(plan.asked()) && needs.stream().noneMatch(need -> need.divided);
+    return isSame || !goesOn(now);
   }
 
   private boolean goesOn(Plan now) {
@@ -71,17 +75,24 @@ final class BarrierWaits {
       return false;
     }
     List<Need> judged = needs.stream().filter(need -> named.contains(need.server) && !need.divided).toList();
-    judged.forEach(need -> named.remove(need.server)); // what is left has joined
+    Set<Map.Entry<ServerEngine, WriteId>> known =
+        judged.stream().map(need -> Map.entry(need.server, need.writeId)).collect(Collectors.toSet());
+    List<Need> joined = new ArrayList<>();
+    for (Asked asked : now.asked()) {
+      for (ServerEngine server : asked.servers()) {
+        asked.ids().stream()
+            .filter(id -> !known.contains(Map.entry(server, id)))
+            .forEach(id -> joined.add(missed(id, server)));
+      }
+    }
     plan = now;
     // Where one had failed, nobody has looked whether the others' proofs stand.
-    if (hasTime && !(named.isEmpty() && failed.isEmpty())) {
+    if (hasTime && !(joined.isEmpty() && failed.isEmpty())) {
       needs.stream().filter(need -> need.parked).forEach(need -> parked.add(need.server.store()));
       return true;
     }
     needs = new ArrayList<>(judged);
-    for (Asked asked : now.asked()) {
-      asked.servers().stream().filter(named::contains).forEach(server -> needs.add(missed(asked, server)));
-    }
+    needs.addAll(joined);
     return false;
   }
 
@@ -91,8 +102,8 @@ final class BarrierWaits {
   }
 
   /** Return the need of a server that joined too late to be asked. */
-  private Need missed(Asked asked, ServerEngine server) {
-    Need need = new Need(asked.ids().get(0), server, group);
+  private Need missed(WriteId id, ServerEngine server) {
+    Need need = new Need(id, server, group);
     need.answer = server instanceof Discovery unknown
         ? Visibility.unproven(CHANGED, unknown.kind())
         : Visibility.notYet(CHANGED);

@@ -57,13 +57,17 @@ final class Judgement {
     return verdicts;
   }
 
-  private static StoreResult judgeStore(Asked asked, List<Need> needs, long waited, boolean looked) {
+  static StoreResult judgeStore(Asked asked, List<Need> needs, long waited, boolean looked) {
     List<ServerResult> servers = new ArrayList<>();
     Set<ServerEngine> known = new LinkedHashSet<>(asked.servers());
     needs.forEach(need -> known.add(need.server));
-    needs.stream().filter(need -> need.divided).forEach(need -> known.remove(need.server));
+    Set<ServerEngine> divided =
+        needs.stream().filter(need -> need.divided).map(need -> need.server).collect(Collectors.toSet());
     for (ServerEngine server : known) {
-      servers.add(judgeServer(server, needs.stream().filter(need -> need.server == server).toList(), looked));
+      List<Need> own = needs.stream().filter(need -> need.server == server && !need.divided).toList();
+      if (!own.isEmpty() || !divided.contains(server)) {
+        servers.add(judgeWhole(server, own, asked, looked));
+      }
     }
     for (String address : asked.gone()) {
       servers.add(new ServerResult(address, Verdict.UNPROVEN, GONE, true, UnprovenKind.CONNECTION));
@@ -93,6 +97,17 @@ final class Judgement {
           .collect(Collectors.joining(", ", "; left out: ", ""));
     }
     return new StoreResult(Verdict.VISIBLE, reason, Duration.ofNanos(Math.min(late(needs), waited)), servers, null);
+  }
+
+  /** Return what a server's needs say of it: nothing is visible at one that was not asked for all (BAR-65). */
+  private static ServerResult judgeWhole(ServerEngine server, List<Need> needs, Asked asked, boolean looked) {
+    ServerResult result = judgeServer(server, needs, looked);
+    Set<WriteId> ids = needs.stream().map(need -> need.writeId).collect(Collectors.toSet());
+    if (result.verdict() != Verdict.VISIBLE || ids.containsAll(asked.ids())) {
+      return result;
+    }
+    String reason = "replica " + server.address() + " was not asked for all of it";
+    return new ServerResult(server.address(), looked ? Verdict.NOT_YET : Verdict.TIMED_OUT, reason, false, null);
   }
 
   /** Whether a server that does not answer makes the store unproven (BAR-26). */

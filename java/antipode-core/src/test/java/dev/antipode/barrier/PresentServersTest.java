@@ -22,6 +22,7 @@ import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Visibility;
 import dev.antipode.testing.AntipodeIsolated;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -258,6 +259,27 @@ class PresentServersTest {
     assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
     assertThat(joined.asked).hasValueLessThan(3); // the thread may have begun before it was told of the need
     assertThat(client).isNotNull();
+  }
+
+  /** BAR-65, BAR-52: one entry found the client's servers, the other one's time was over before. */
+  @Test
+  void aWriteThatWasNotAskedForIsNotVisible() {
+    List<WriteId> ids = List.of(new WriteId("s", "k", new Ordered("", 1)), new WriteId("s", "l", new Ordered("", 1)));
+    store.useServer(PLAIN, late);
+    ServerEngine known = store.servers(false).get(0);
+    store.expectServer(PLAIN, "a pool that is not opened", this, it -> List.of());
+    ServerEngine unknown = store.servers(false).stream().filter(Discovery.class::isInstance).findFirst().orElseThrow();
+    Group group = new Group(1, () -> { });
+    List<Need> needs = List.of(new Need(ids.get(0), unknown, group), new Need(ids.get(0), known, group));
+    needs.get(0).divided = true;
+    needs.forEach(need -> need.answer = Visibility.VISIBLE);
+    Plan plan = Planner.plan(null, PATIENT);
+    Asked asked = new Asked(plan.asked().get(0).store(), ids, List.of(unknown));
+    List<Need> more = new ArrayList<>(needs);
+    more.add(new Need(ids.get(1), unknown, group));
+    for (List<Need> each : List.of(needs, more)) {
+      assertThat(Judgement.judgeStore(asked, each, 0, false).verdict()).isEqualTo(Verdict.TIMED_OUT);
+    }
   }
 
   /** BAR-32, BAR-65: also in a later wait, which then gives its place up. */
