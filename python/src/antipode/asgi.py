@@ -29,7 +29,7 @@ from antipode.carriers import (
     read,
     without_member,
 )
-from antipode.propagation import Inbound, instrument
+from antipode.propagation import Inbound, Joined, instrument, joined
 from antipode.session import Session, Visit
 from antipode.site import skip_packages
 from antipode.trust import Caller, is_hop, peer_of, trust_settings
@@ -55,7 +55,7 @@ skip_packages("starlette", "fastapi", "uvicorn", "anyio")
 
 
 class Middleware:
-    """Opens a scope for each HTTP request and WebSocket; nested in one stack, the outermost does.
+    """Opens a scope for each HTTP request and WebSocket; of several in one another, WSGI's too, the outermost does.
 
     `edge=True` says that callers of this application are outside: nothing of theirs is taken and nothing goes
     back to them. `session` says where a user's lineage is kept for the next request (`antipode.session`); nowhere
@@ -78,7 +78,8 @@ class Middleware:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, partial(_before_the_end, send))
             return
-        if scope["type"] not in {"http", "websocket"} or _MARK in scope:
+        mark = scope.get(_MARK)
+        if scope["type"] not in {"http", "websocket"} or (mark is not None and self._session is None):
             await self._app(scope, receive, send)
             return
         relevant = [header for header in scope["headers"] if header[0].lower() in _READ]
@@ -86,13 +87,16 @@ class Middleware:
         if self._answers_waits and scope["type"] == "http" and _path(scope) == PATH:
             await _reply(send, await self._answer_wait(scope, receive, came))
             return
-        inbound = Inbound(came, _caller(scope, receive, came), edge=self._edge)
+        inbound: Inbound | Joined | None = joined(came, mark, "asgi")
+        if inbound is None:
+            inbound = Inbound(came, _caller(scope, receive, came), edge=self._edge, protocol="asgi")
         inner = {**scope, _MARK: inbound}
         inbound.scope.endpoint = partial(_endpoint, inner)
         if came.texts:
             inner["headers"] = without_lineage(scope["headers"])
         visit = None
-        if self._session is not None:
+        if self._session is not None and not inbound.has_session:
+            inbound.has_session = True
             cookies = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
             visit = Visit(self._session, scope, cookies, inbound.scope)
         answer = _Answer(inbound, scope, send, visit)
@@ -185,7 +189,7 @@ def without_lineage(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
 class _Answer:
     """Puts the scope's additions into the header of the response, and what comes later into its trailer."""
 
-    def __init__(self, inbound: Inbound, scope: AsgiScope, send: Send, visit: Visit | None) -> None:
+    def __init__(self, inbound: Inbound | Joined, scope: AsgiScope, send: Send, visit: Visit | None) -> None:
         self._inbound = inbound
         self._visit = visit
         self._send = send

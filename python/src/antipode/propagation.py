@@ -40,6 +40,7 @@ from antipode.propagator import (
     uninstrument,
 )
 from antipode.scope import Scope, current_scope, in_context
+from antipode.scope_context import this_process
 from antipode.settings import Mode, settings
 from antipode.trust import (
     Caller,
@@ -81,13 +82,22 @@ class Inbound:
     in `context()`, asks `response_text()` when the header leaves, and calls `close()` at the end.
     """
 
-    __slots__ = ("_caller", "_edge", "_reported", "scope")
+    __slots__ = ("_caller", "_edge", "_reported", "has_session", "protocol", "scope")
 
-    def __init__(self, came: Arrived = NOTHING, peer: Caller | str | None = None, *, edge: bool | None = None) -> None:
+    def __init__(
+        self,
+        came: Arrived = NOTHING,
+        peer: Caller | str | None = None,
+        *,
+        edge: bool | None = None,
+        protocol: str = "",
+    ) -> None:
         """`peer` is the socket's peer, or what a middleware knows of the caller.
 
-        `edge` is a middleware's own word, which can only add to the setting.
+        `edge` is a middleware's own word, which can only add to the setting. `protocol`: its own, asgi or wsgi.
         """
+        self.protocol = protocol
+        self.has_session = False
         instrument()
         announce()
         caller = self._caller = peer if isinstance(peer, Caller) else Caller(peer, came.forwarded)
@@ -158,6 +168,55 @@ class Inbound:
     def close(self) -> None:
         """Ends the request's scope; closing twice is harmless."""
         self.scope.stop()
+
+
+class Joined:
+    """This very request, to a middleware inside of the one that opened its scope (PROP-70): that one answers for it."""
+
+    __slots__ = ("_outer", "has_session", "protocol", "scope")
+
+    def __init__(self, outer: Inbound | Joined, protocol: str) -> None:
+        self._outer = outer
+        self.has_session: bool = outer.has_session
+        self.protocol = protocol
+        self.scope: Scope = outer.scope
+
+    @contextmanager
+    def active(self) -> Iterator[Scope]:
+        """Runs the block in the request's scope, also where the way in here did not take the Context along."""
+        token = otel.attach(self.context())
+        try:
+            yield self.scope
+        finally:
+            otel.detach(token)
+
+    def context(self) -> otel.Context:
+        """Return the current Context with this request in it, as an inner middleware has it."""
+        return otel.set_value(_INBOUND, self, self._outer.context())
+
+    def may_answer(self) -> bool:
+        """Return True: the outer middleware takes out what may not leave."""
+        return True
+
+    def response_text(self, *, public: bool = False) -> None:
+        """Return None: the outer middleware's answer carries the additions."""
+
+    def close(self) -> None:
+        """Do nothing: the scope ends with the outer middleware's request."""
+
+
+def joined(came: Arrived, mark: Inbound | Joined | None, protocol: str) -> Joined | None:
+    """Return the request as a middleware of this protocol has it inside of another; None where none is (PROP-70).
+
+    `mark` is what one of the same protocol has left in the request. One of another protocol is known by the Context,
+    unless the request brings a lineage: that one would have taken it out, so it is another request.
+    """
+    if mark is not None:
+        return Joined(mark, protocol)
+    outer = otel.get_current().get(_INBOUND)
+    if came.texts or not isinstance(outer, Inbound | Joined) or outer.protocol == protocol:
+        return None
+    return None if outer.scope.closed or outer.scope.process is not this_process() else Joined(outer, protocol)
 
 
 @contextmanager

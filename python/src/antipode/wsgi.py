@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from antipode.answering import MOST_OCTETS, PATH, Answer, Question, refusal
 from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, is_public, read, without_member
-from antipode.propagation import Inbound, instrument
+from antipode.propagation import Inbound, Joined, instrument, joined
 from antipode.session import Session, Visit
 from antipode.site import skip_packages
 from antipode.trust import Caller, is_hop, peer_of, trust_settings
@@ -29,7 +29,7 @@ skip_packages("flask", "werkzeug", "django", "gunicorn", "wsgiref")
 
 
 class Middleware:
-    """Opens a scope for each request; nested in one stack, the outermost does.
+    """Opens a scope for each request; of several in one another, ASGI's too, the outermost does.
 
     `edge=True` says that callers of this application are outside: nothing of theirs is taken and nothing goes
     back to them. `session` says where a user's lineage is kept for the next request (`antipode.session`); nowhere
@@ -55,18 +55,22 @@ class Middleware:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Runs the application in the request's scope."""
-        if _MARK in environ:
+        mark = environ.get(_MARK)
+        if mark is not None and self._session is None:
             return self._app(environ, start_response)
         came = read([(name, environ[key]) for key, name in _READ.items() if environ.get(key) is not None])
         if self._answers_waits and environ.get("PATH_INFO") == PATH:
             return _reply(start_response, self._answer_wait(environ, came))
-        inbound = Inbound(came, _caller(environ, came), edge=self._edge)
+        inbound: Inbound | Joined | None = joined(came, mark, "wsgi")
+        if inbound is None:
+            inbound = Inbound(came, _caller(environ, came), edge=self._edge, protocol="wsgi")
         environ[_MARK] = inbound
         inbound.scope.endpoint = partial(_endpoint, environ)
         if came.texts:
             _strip(environ)
         visit = None
-        if self._session is not None:
+        if self._session is not None and not inbound.has_session:
+            inbound.has_session = True
             visit = Visit(self._session, environ, [environ.get("HTTP_COOKIE", "")], inbound.scope)
         return _Answer(inbound, visit, self._app, environ, start_response)
 
@@ -139,7 +143,7 @@ class _Answer(Iterator[bytes]):
 
     def __init__(
         self,
-        inbound: Inbound,
+        inbound: Inbound | Joined,
         visit: Visit | None,
         app: WSGIApplication,
         environ: WSGIEnvironment,
