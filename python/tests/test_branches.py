@@ -10,7 +10,7 @@ from datetime import timedelta
 import antipode
 import pytest
 from antipode import Lineage, WriteId
-from antipode.branch_ids import BRANCHES, BranchId
+from antipode.branch_ids import BRANCHES, BranchId, branches_of
 from antipode.branch_table import CLOSED
 from antipode.errors import BlockingCallError, ConfigurationError, UnknownStoreError
 from antipode.exchange import leaving
@@ -258,6 +258,34 @@ def test_withdrawn_branches_are_closed_and_gone(world: World) -> None:
         block.withdraw()
         assert antipode.serialize() == "1"
     assert eventually(before).complete
+
+
+def test_a_branch_that_its_task_closed_stays_whoever_withdraws_it(world: World) -> None:
+    """BRANCH-27: the publish raised, and the message came all the same."""
+    world.posts.freeze("b")
+    with antipode.scope():
+        with antipode.branch(within=30) as block:
+            task, never = antipode.serialize(), antipode.serialize()
+        world.run(task)
+        block.withdraw()
+        mine = antipode.serialize()
+    assert never
+    assert look(mine, 0.2).satisfied is False
+    assert len(branches_of(antipode.deserialize(mine))) == 1
+    world.posts.heal("b")
+    assert eventually(mine).complete
+    assert world.posts.client("b").get("p") == b"1"
+
+
+def test_what_is_not_withdrawn_stays(world: World) -> None:
+    """BRANCH-27: where nothing may be closed, the branch stays open."""
+    with antipode.scope():
+        with antipode.branch(within=30) as block:
+            antipode.serialize()
+        antipode.configure(mode="off")
+        block.withdraw()
+        antipode.configure(mode="enforce")
+        assert len(branches_of(antipode.deserialize(antipode.serialize()))) == 1
 
 
 def test_closing_blocks_no_event_loop(world: World) -> None:

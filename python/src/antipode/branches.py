@@ -74,12 +74,11 @@ class Branch:
     def withdraw(self) -> None:
         """Closes what was announced in this block, and takes it out: the tasks are known not to come (BRANCH-5).
 
-        Raises as `close` does.
+        One that its task has closed meanwhile stays: it came after all (BRANCH-27). Raises as `close` does.
         """
         _check_may_block("branch.withdraw")
-        for branch in self._announced:
-            _write(branch, EMPTY)
-        self.scope.drop_branches([branch.key for branch in self._announced])
+        withdrawn = [branch for branch in self._announced if _write(branch, EMPTY)]
+        self.scope.drop_branches([branch.key for branch in withdrawn])
 
     async def withdraw_async(self) -> None:
         """`withdraw` without blocking the event loop."""
@@ -175,16 +174,19 @@ def _check_may_block(name: str) -> None:
         )
 
 
-def _write(branch: BranchId, lineage: Lineage) -> None:
+def _write(branch: BranchId, lineage: Lineage) -> bool:
+    """Close a branch; return False where it was not: it was closed before, or is switched off."""
     if settings().mode is Mode.OFF:
-        return
+        return False
     store, table = _table(branch)
     if store.mode is Mode.OFF:
-        return
+        return False
     life = row_life(branch)
     text = row_text(branch, lineage, store.options.lineage_out, life)
-    if not table.close_branch(branch.id, text, life):
+    is_first = table.close_branch(branch.id, text, life)
+    if not is_first:
         logs.info("branch twice", f"{logs.shown(str(branch))} was closed before: the first close stands.", code="AP118")
+    return is_first
 
 
 def _table(branch: BranchId) -> tuple[Store, BranchTable]:
