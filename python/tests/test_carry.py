@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import antipode
 import pytest
 from antipode import Lineage, Scope, WriteId
+from antipode.branch_ids import branches_of
+from branching import World
 
 
 def at(counter: int, store: str = "posts") -> WriteId:
@@ -174,3 +180,127 @@ def test_carried_methods_keep_their_names() -> None:
 
     carried = antipode.carry(resize)
     assert (carried.__name__, carried.__doc__) == ("resize", "Makes it smaller.")
+
+
+class Caller:
+    """An object whose call is a coroutine, as a class-based handler's is."""
+
+    async def __call__(self) -> None:
+        await asyncio.sleep(0)
+        antipode.append(at(1, "inside"))
+
+
+async def job() -> None:
+    await Caller()()
+
+
+def plain() -> Awaitable[None]:
+    return job()
+
+
+def steps() -> Iterator[int]:
+    yield 1
+    antipode.append(at(1, "inside"))
+
+
+async def async_steps() -> AsyncIterator[int]:
+    yield 1
+    antipode.append(at(1, "inside"))
+
+
+def begun() -> asyncio.Future[None]:
+    return asyncio.ensure_future(job())
+
+
+async def drive(returned: Any) -> None:
+    if inspect.isgenerator(returned):
+        assert list(returned) == [1]
+    elif inspect.isasyncgen(returned):
+        assert [item async for item in returned] == [1]
+    else:
+        await returned
+
+
+LATER: list[Callable[[], Any]] = [job, Caller(), plain, steps, async_steps, begun]
+
+
+@pytest.mark.parametrize("function", LATER, ids=["async", "object", "plain", "generator", "async generator", "future"])
+async def test_what_a_carried_function_returns_runs_in_its_scope(function: Callable[[], Any]) -> None:
+    """BRANCH-26: whichever scope is current where it is driven; a detached one stays open until then (SCOPE-12)."""
+    with antipode.scope():
+        with antipode.detached_scope() as detached:
+            carried = antipode.carry(function)
+        assert is_open(detached)
+    with antipode.scope() as other:
+        returned = carried()
+        assert is_open(detached)
+        await drive(returned)
+        assert other.lineage == Lineage()
+    await asyncio.sleep(0)  # a future's callbacks
+    assert detached.lineage == Lineage([at(1, "inside")])
+    assert detached.closed
+
+
+@pytest.mark.parametrize("function", LATER, ids=["async", "object", "plain", "generator", "async generator", "future"])
+async def test_a_branch_is_closed_when_what_a_carried_function_returned_is_over(function: Callable[[], Any]) -> None:
+    """BRANCH-26: it is the task; closed before it ran, a barrier would pass its writes."""
+    World()
+    with antipode.scope() as scope:
+        with antipode.branch(within=60):
+            carried = antipode.carry(function)
+        returned = carried()
+        assert (await antipode.barrier_async(timeout=0, on_timeout="proceed", on_unproven="proceed")).satisfied is False
+        await drive(returned)
+        end = time.monotonic() + 60
+        while "inside" not in scope.lineage.stores:
+            assert time.monotonic() < end
+            await antipode.barrier_async(timeout=0.1, on_timeout="proceed", on_unproven="proceed")
+        assert not branches_of(scope.lineage)
+
+
+async def test_a_branch_stays_open_where_what_was_returned_fails() -> None:
+    """BRANCH-9, BRANCH-26."""
+    World()
+
+    async def fails(word: str) -> None:
+        raise KeyError(word)
+
+    def fails_in_steps() -> Iterator[int]:
+        yield 1
+        raise KeyError("no")
+
+    with antipode.scope() as scope:
+        with antipode.branch(within=60):
+            first, second = antipode.carry(lambda: fails("no")), antipode.carry(fails_in_steps)
+            third = antipode.carry(lambda: asyncio.ensure_future(fails("no")))
+        for returned in (first(), third()):
+            with pytest.raises(KeyError):
+                await returned
+        with pytest.raises(KeyError):
+            list(second())
+        await antipode.barrier_async(timeout=0.5, on_timeout="proceed", on_unproven="proceed")
+        assert len(branches_of(scope.lineage)) == 3
+
+
+def test_a_carried_generator_is_sent_to_and_thrown_into() -> None:
+    """SCOPE-12: it stays the generator that it was."""
+    heard: list[object] = []
+
+    def talk() -> Generator[str | None, str, str]:
+        heard.append((yield text()))
+        try:
+            yield text()
+        except KeyError as error:
+            heard.append(error.args[0])
+        yield text()
+        return "end"
+
+    with antipode.scope(Lineage([at(7)])):
+        generator = antipode.carry(talk)()
+    mine = Lineage([at(7)]).serialize()
+    assert next(generator) == mine
+    assert generator.send("hi") == mine
+    assert generator.throw(KeyError("thrown")) == mine
+    with pytest.raises(StopIteration, match="end"):
+        next(generator)
+    assert heard == ["hi", "thrown"]

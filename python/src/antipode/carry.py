@@ -6,8 +6,9 @@ import asyncio
 import contextvars
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ParamSpec, TypeVar, cast
 
 from antipode.branches import Branch, close_carried
@@ -47,29 +48,11 @@ def carry(function: Callable[_P, _R]) -> Callable[_P, _R]:
             holding = False
             scope.release()
 
-    if inspect.iscoroutinefunction(function):
+    def run_here(*args: Any, **kwargs: Any) -> Any:
+        # A copy each time: one Context cannot be entered by two threads at once.
+        return context.copy().run(function, *args, **kwargs)
 
-        @functools.wraps(function)
-        async def run_async(*args: Any, **kwargs: Any) -> Any:
-            try:
-                if scope is None:
-                    return await function(*args, **kwargs)
-                with activate(scope):
-                    return await function(*args, **kwargs)
-            finally:
-                released()
-
-        return cast("Callable[_P, _R]", run_async)
-
-    @functools.wraps(function)
-    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        try:
-            # A copy each time: one Context cannot be entered by two threads at once.
-            return context.copy().run(function, *args, **kwargs)
-        finally:
-            released()
-
-    return run
+    return _carried(function, run_here, lambda: _Run(scope, released))
 
 
 def _task(function: Callable[_P, _R], scope: Scope) -> Callable[_P, _R]:
@@ -77,45 +60,150 @@ def _task(function: Callable[_P, _R], scope: Scope) -> Callable[_P, _R]:
     context = contextvars.copy_context()
     begun = iter([True])
 
-    def begin() -> None:
+    def begin() -> _Run:
         if not next(begun, False):
             raise ConfigurationError(
                 "a function carried in a branch() is one task and runs once: carry it anew for each run",
                 code="AP117",
             )
+        return _Run(scope, scope.stop)
 
+    def run_inside(*args: Any, **kwargs: Any) -> Any:
+        with activate(scope):
+            return function(*args, **kwargs)
+
+    def run_here(*args: Any, **kwargs: Any) -> Any:
+        return context.copy().run(run_inside, *args, **kwargs)
+
+    return _carried(function, run_here, begin)
+
+
+def _carried(function: Callable[_P, _R], run_here: Callable[..., Any], begin: Callable[[], _Run]) -> Callable[_P, _R]:
+    """The function that runs `function` by `run_here`; a coroutine function stays one."""
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def run_async(*args: Any, **kwargs: Any) -> Any:
-            begin()
-            try:
-                with activate(scope):
-                    result = await function(*args, **kwargs)
-                if scope.tasks:
-                    await asyncio.to_thread(close_carried, scope)
-                return result
-            finally:
-                scope.stop()
+            return await begin().awaited(function(*args, **kwargs))
 
         return cast("Callable[_P, _R]", run_async)
 
-    def run_here(*args: Any, **kwargs: Any) -> Any:
-        with activate(scope):
-            return function(*args, **kwargs)
-
     @functools.wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        begin()
+        running = begin()
         try:
-            result = context.copy().run(run_here, *args, **kwargs)
-            if scope.tasks:
-                close_carried(scope)
-            return cast("_R", result)
-        finally:
-            scope.stop()
+            result = run_here(*args, **kwargs)
+        except BaseException:
+            running.over()
+            raise
+        return cast("_R", running.result(result))
 
     return run
+
+
+class _Run:
+    """One run of a carried function, which lasts as long as what it returned: a coroutine, a generator, a future.
+
+    Where that is over without an error the branches of the scope are closed (BRANCH-26).
+    """
+
+    def __init__(self, scope: Scope | None, over: Callable[[], None]) -> None:
+        self._scope = scope
+        self.over = over
+
+    def result(self, returned: Any) -> Any:
+        """Return what the function returned, to run on in the scope."""
+        if self._scope is None:
+            self.over()
+        elif isinstance(returned, Future) or asyncio.isfuture(returned):
+            returned.add_done_callback(self._done)
+        elif inspect.isgenerator(returned):
+            return self._stepped(returned)
+        elif inspect.isasyncgen(returned):
+            return self._stepped_async(returned)
+        elif inspect.isawaitable(returned):
+            return self.awaited(returned)
+        else:
+            try:
+                self._close()
+            finally:
+                self.over()
+        return returned
+
+    async def awaited(self, awaitable: Awaitable[Any]) -> Any:
+        """Return the result of a coroutine that runs in the scope, whichever is current where it is awaited."""
+        try:
+            with self._active():
+                result = await awaitable
+            await self._close_async()
+            return result
+        finally:
+            self.over()
+
+    def _stepped(self, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        step = functools.partial(next, generator)
+        try:
+            while True:
+                try:
+                    with self._active():
+                        item = step()
+                except StopIteration as end:
+                    self._close()
+                    return end.value
+                try:
+                    step = functools.partial(generator.send, (yield item))
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    step = functools.partial(generator.throw, error)
+        finally:
+            with self._active():
+                generator.close()
+            self.over()
+
+    async def _stepped_async(self, generator: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+        step: Callable[[], Awaitable[Any]] = generator.__anext__
+        try:
+            while True:
+                try:
+                    with self._active():
+                        item = await step()
+                except StopAsyncIteration:
+                    await self._close_async()
+                    return
+                try:
+                    step = functools.partial(generator.asend, (yield item))
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    step = functools.partial(generator.athrow, error)
+        finally:
+            with self._active():
+                await generator.aclose()
+            self.over()
+
+    def _active(self) -> AbstractContextManager[object]:
+        return nullcontext() if self._scope is None else activate(self._scope)
+
+    def _done(self, future: Any) -> None:
+        """A future is done; on an event loop's thread its branches are closed by another one."""
+        if future.cancelled() or future.exception() is not None or not self._has_branches():
+            self.over()
+        elif asyncio._get_running_loop() is None:
+            self.result(None)
+        else:
+            asyncio.get_running_loop().run_in_executor(None, self.result, None)
+
+    def _has_branches(self) -> bool:
+        return self._scope is not None and bool(self._scope.tasks)
+
+    def _close(self) -> None:
+        if self._scope is not None and self._scope.tasks:
+            close_carried(self._scope)
+
+    async def _close_async(self) -> None:
+        if self._has_branches():
+            await asyncio.to_thread(self._close)
 
 
 class _CarryingExecutor(Executor):
