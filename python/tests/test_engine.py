@@ -444,7 +444,7 @@ def test_settings_that_cannot_be_read_anew_do_not_end_the_thread_that_asks(monke
     monkeypatch.setenv("ANTIPODE_TIMEOUT_MS", "-1")
     reset_settings()
     log.answer = down
-    until(lambda: server()._down_since is not None)
+    until(lambda: server().down)
     rounds = log.asked
     until(lambda: log.asked > rounds + 1)
     monkeypatch.delenv("ANTIPODE_TIMEOUT_MS")

@@ -20,6 +20,7 @@ from antipode.need import Need, Proof, release_all
 from antipode.own_faults import is_own_fault
 from antipode.pace import RETRY_S, Pace
 from antipode.poller import Poller
+from antipode.reachability import Reachability
 from antipode.settings import Settings, settings
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
 from antipode.waiters import LINGER_S, Waiters
@@ -82,10 +83,7 @@ class Server:
         self._question_s = 0.0  # by a question of late and its connection, in seconds
         self._connected_at: float | None = None
         """Since when the shim's connection may be open."""
-        # Reachability.
-        self._down_since: float | None = None
-        self._failed_at = -1e9
-        self._down_words = ""
+        self._reach = Reachability()
 
     # What a shim calls
 
@@ -176,17 +174,11 @@ class Server:
     @property
     def down(self) -> str:
         """The words of the last failure while the server does not answer, else empty."""
-        return self._down_words if self._down_since is not None else ""
+        return self._reach.words
 
     def is_out(self, now: float) -> bool:
         """Whether it has not answered for `replica_out_after`, as far as is known lately."""
-        if self._down_since is None or now - self._down_since < self._in_force.replica_out_after:
-            return False
-        return self._is_asked(now)
-
-    def _is_asked(self, now: float) -> bool:
-        """Return whether its last silence was not long ago: somebody has asked it ever since."""
-        return now - self._failed_at < RETRY_S[1] + 2 * self.ask_timeout
+        return self._reach.is_out(now, self._in_force.replica_out_after, self.ask_timeout)
 
     # Parking and giving up
 
@@ -306,7 +298,7 @@ class Server:
         if is_pushed and wanted and (looks or not unhurried):  # else whoever comes next asks anew
             pace.has_news = True
             due = min(due, self._due(pace, shortest, now))
-        if now < due and (not is_called or self._down_since is not None):
+        if now < due and (not is_called or self._reach.is_down):
             return
         if is_called and now - pace.asked_at < _BREATH_S:
             # Bounded even while barriers keep arriving: those of one breath are asked for together.
@@ -317,15 +309,15 @@ class Server:
         self._called = False  # whoever has called by now is among those who are asked for
         moved = self._round(wanted)
         pace.blocks = moved or self._poked or time.monotonic() - pace.asked_at > _WAIT_SLICE_S / 2
-        is_down, is_steady = self._down_since is not None, (moved and not unhurried) or self.store.shim.own_pace > 0
-        pace.end(self._asked_at, shortest, is_down=is_down, is_steady=is_steady, is_unhurried=unhurried)
+        is_steady = (moved and not unhurried) or self.store.shim.own_pace > 0
+        pace.end(self._asked_at, shortest, is_down=self._reach.is_down, is_steady=is_steady, is_unhurried=unhurried)
 
     def _due(self, pace: Pace, shortest: float, now: float) -> float:
         """Return when the server is to be asked, where nobody new comes before."""
         with self._lock:
             wanted, nearest = self.waiters.wanted, self.waiters.nearest(self._epoch)
-        if self._down_since is not None:
-            return self._failed_at + pace.retry
+        if self._reach.is_down:
+            return self._reach.failed_at + pace.retry
         if self._called:
             return now
         if wanted and pace.blocks and self.store.shim.capabilities.blocking_wait:
@@ -403,7 +395,7 @@ class Server:
         except Exception as error:
             self._refused(error)
             return False
-        self._down_since = None
+        self._reach.note_answer()
         if not shim.own_pace:  # such a shim counts its questions by itself
             telemetry.request(self.store.name, "wait" if wanted else "probe")
         now = self._answered_at = time.monotonic()
@@ -430,7 +422,7 @@ class Server:
 
     def _refused(self, error: Exception, kind: UnprovenKind | None = None) -> None:
         """Tell who waits that the question has no answer: the server refused it, or we could not ask (BAR-13)."""
-        self._down_since = None  # asked at the pace of a poll, not in a loop
+        self._reach.note_answer()  # asked at the pace of a poll, not in a loop
         if kind is None:
             kind = UnprovenKind.OWN_FAULT if is_own_fault(error) else self.store.shim.kind_of(error)
         answer = unproven(f"{type(error).__name__}: {error}", kind)
@@ -452,10 +444,7 @@ class Server:
         """The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass."""
         self._close_channel()
         now = time.monotonic()
-        if self._down_since is None or not self._is_asked(now):  # nor does it count how long this process stood still
-            self._down_since = max(asked_at, now - self.ask_timeout)
-        self._failed_at = now
-        self._down_words = str(error) or type(error).__name__
+        self._reach.note_silence(error, asked_at, now, self.ask_timeout)
         telemetry.request(self.store.name, "probe")
         if not self.is_out(now):
             return
