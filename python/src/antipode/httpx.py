@@ -5,12 +5,14 @@ http = antipode.httpx.wrap(httpx.Client())          # or httpx.AsyncClient()
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast, overload
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast, overload
 
 import httpx
 
+from antipode.attempts import Attempts
 from antipode.carriers import FORWARDING, LINEAGE_HEADER
-from antipode.propagation import Outgoing, approved, merge_response, prepare_request, unanswered
+from antipode.propagation import Outgoing, approved, prepare_request
 from antipode.site import skip_packages
 from antipode.trust import judged_host, trust_settings
 
@@ -68,13 +70,15 @@ class _Transport(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         # An instrumentation further in may inject once more and overwrite baggage: the approval in the Context
         # lets our propagator, which goes round the global one, write the same text there.
+        call = _Call(self._host, self._inner, request)
+        call.watch(call.trace)
         with approved(_prepare(request, self._host).text):
             try:
                 response = self._inner.handle_request(request)
-            except Exception as error:
-                _unanswered(self._host, error)
+            except BaseException as error:
+                call.fail(error)
                 raise
-        _merge(self._host, response)
+        call.end(response)
         return response
 
 
@@ -84,13 +88,15 @@ class _AsyncTransport(httpx.AsyncBaseTransport):
         self._host = _judged(inner, url)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        call = _Call(self._host, self._inner, request)
+        call.watch(call.trace_async)
         with approved(_prepare(request, self._host).text):
             try:
                 response = await self._inner.handle_async_request(request)
             except BaseException as error:  # also the task's cancellation
-                _unanswered(self._host, error)
+                call.fail(error)
                 raise
-        _merge(self._host, response)
+        call.end(response)
         return response
 
 
@@ -118,13 +124,72 @@ def _prepare(request: httpx.Request, host: str) -> Outgoing:
     return outgoing
 
 
-def _unanswered(host: str, error: BaseException) -> None:
-    """Marks the scope, unless the call failed before anything was sent."""
-    if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout | httpx.UnsupportedProtocol):
-        unanswered(host, error)
+_PLAIN: Final = frozenset({httpx.HTTPTransport, httpx.AsyncHTTPTransport})
+"""Transports that repeat nothing that has left."""
+_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 
 
-def _merge(host: str, response: httpx.Response) -> None:
-    values = response.headers.get_list(LINEAGE_HEADER)
-    if values:
-        merge_response(values, host)
+class _Call:
+    """One call through a transport, which may repeat it below us and give the last answer alone (PROP-60).
+
+    What truly leaves is told by httpcore, in the `trace` extension of the request.
+    """
+
+    __slots__ = ("_attempts", "_given", "_open", "_plain", "_request", "_tunnel")
+
+    def __init__(self, host: str, transport: object, request: httpx.Request) -> None:
+        self._attempts = Attempts(host)
+        self._request = request
+        self._given = request.extensions
+        self._plain = type(transport) in _PLAIN
+        self._open = 0
+        self._tunnel = False
+
+    def watch(self, trace: Callable[[str, Any], Any]) -> None:
+        """Have httpcore tell of what leaves, where a request may leave more than once."""
+        if not self._plain:
+            self._request.extensions = {**self._given, "trace": trace}
+
+    def trace(self, name: str, info: Any) -> None:
+        """Hear of what a transport does, as the application does that asked for it."""
+        self._note(name, info)
+        told = self._given.get("trace")
+        if told is not None:
+            told(name, info)
+
+    async def trace_async(self, name: str, info: Any) -> None:
+        """The same of a transport of asyncio."""
+        self._note(name, info)
+        told = self._given.get("trace")
+        if told is not None:
+            await told(name, info)
+
+    def _note(self, name: str, info: Any) -> None:
+        event = name.partition(".")[2]
+        if event == "send_request_headers.started":
+            self._tunnel = getattr(info.get("request"), "method", b"") == b"CONNECT"  # answered by a proxy
+            self._attempts.seen = True
+            self._open += not self._tunnel
+        elif event == "receive_response_headers.complete" and not self._tunnel:
+            self._open -= 1
+            answer = info.get("return_value") or ()  # HTTP/1 and HTTP/2 have them at different places
+            status = next((part for part in answer if isinstance(part, int)), 0)
+            headers = next((part for part in answer if isinstance(part, list)), [])
+            self._attempts.answer(status, [value.decode("latin-1") for key, value in headers if _is_ours(key)])
+
+    def fail(self, error: BaseException) -> None:
+        """Mark the scope, unless nothing was sent of which no answer came."""
+        self._request.extensions = self._given
+        if self._open if self._attempts.seen else not isinstance(error, _NOT_SENT):
+            self._attempts.fail(error)
+
+    def end(self, response: httpx.Response) -> None:
+        """Join what the last attempt brought; of one before it no answer may have come."""
+        self._request.extensions = self._given  # a redirect's request takes them over
+        if self._open:
+            self._attempts.fail("an attempt before the last")
+        self._attempts.answer(response.status_code, response.headers.get_list(LINEAGE_HEADER))
+
+
+def _is_ours(name: bytes) -> bool:
+    return name.lower() == LINEAGE_HEADER.encode()

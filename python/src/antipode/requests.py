@@ -9,12 +9,14 @@ from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import requests
-from requests.adapters import BaseAdapter
+from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.utils import select_proxy
+from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
+from antipode.attempts import Attempts
 from antipode.carriers import LINEAGE_HEADER
-from antipode.propagation import approved, merge_response, prepare_request, unanswered
+from antipode.propagation import approved, prepare_request
 from antipode.site import skip_packages
 from antipode.trust import judged_host, trust_settings
 
@@ -33,7 +35,7 @@ def wrap(session: _S) -> _S:
     kind = type(session)
     if issubclass(kind, _Carrying):
         return session
-    wrapped = object.__new__(_carrying(kind))
+    wrapped = object.__new__(_derived(_Carrying, kind))
     wrapped.__dict__ = session.__dict__.copy()
     return cast(_S, wrapped)
 
@@ -55,14 +57,14 @@ class _Carrying(requests.Session):
         return _unpickle, (plain, self.__getstate__())
 
 
-_classes: dict[type[requests.Session], type[requests.Session]] = {}
+_classes: dict[type[Any], type[Any]] = {}
 
 
-def _carrying(kind: type[requests.Session]) -> type[requests.Session]:
+def _derived(base: type[Any], kind: type[Any], **more: Any) -> type[Any]:
+    """Return the class of that name which adds what `base` has to it."""
     found = _classes.get(kind)
     if found is None:
-        found = type(kind.__name__, (_Carrying, kind), {"__module__": kind.__module__})
-        _classes[kind] = found
+        found = _classes[kind] = type(kind.__name__, (base, kind), {"__module__": kind.__module__, **more})
     return found
 
 
@@ -91,19 +93,74 @@ class _Adapter(BaseAdapter):
                 headers.pop(name, None)
             else:
                 headers[name] = value
+        attempts = Attempts(host)
+        inner = self._inner
+        if isinstance(inner, HTTPAdapter):
+            inner = cast(BaseAdapter, _view(inner, _Attempting, attempts))
         try:
-            response = self._inner.send(request, *args, **kwargs)
-        except Exception as error:
-            if not _never_left(error):
-                unanswered(host, error)
+            response = inner.send(request, *args, **kwargs)
+        except BaseException as error:
+            if not attempts.seen and not _never_left(error):
+                attempts.fail(error)
             raise
         value = response.headers.get(LINEAGE_HEADER)
-        if value is not None:
-            merge_response([value], host)
+        attempts.answer(response.status_code, [] if value is None else [value])
         return response
 
     def close(self) -> None:
         self._inner.close()
+
+
+def _view(plain: Any, base: type[Any], attempts: Attempts) -> Any:
+    """Return an object with the very state of this one that tells `attempts` of each time a request is sent.
+
+    urllib3 and adapters repeat a request below us, and give the last answer alone (PROP-60).
+    """
+    view = object.__new__(_derived(base, type(plain), __slots__=("_antipode_attempts", "_antipode_plain")))
+    view.__dict__ = plain.__dict__
+    view._antipode_attempts = attempts
+    view._antipode_plain = plain  # whoever lets go of a pool closes its connections
+    return view
+
+
+class _Attempting:
+    """What a view adds to an adapter: its pools are views."""
+
+    _antipode_attempts: Attempts
+
+    def _pool(self, pool: Any) -> Any:
+        if not isinstance(pool, HTTPConnectionPool) or isinstance(pool, _AttemptingPool):
+            return pool
+        return _view(pool, _AttemptingPool, self._antipode_attempts)
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        return self._pool(super().get_connection_with_tls_context(*args, **kwargs))  # type: ignore[misc]
+
+    def get_connection(self, *args: Any, **kwargs: Any) -> Any:
+        return self._pool(super().get_connection(*args, **kwargs))  # type: ignore[misc]
+
+
+class _AttemptingPool:
+    """What a view adds to a pool of connections: each attempt is told of."""
+
+    _antipode_attempts: Attempts
+
+    def _make_request(self, *args: Any, **kwargs: Any) -> Any:
+        self._antipode_attempts.seen = True
+        try:
+            response = super()._make_request(*args, **kwargs)  # type: ignore[misc]
+        except BaseException as error:
+            if not isinstance(error, NewConnectionError | ConnectTimeoutError):
+                self._antipode_attempts.fail(error)
+            raise
+        self._antipode_attempts.answer(response.status, _lineage(response.headers))
+        return response
+
+
+def _lineage(headers: Any) -> list[str]:
+    """Return the header's value as requests reads it: lines joined by commas."""
+    values = headers.get_all(LINEAGE_HEADER)
+    return [", ".join(values)] if values else []
 
 
 def _proxy(url: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -113,7 +170,7 @@ def _proxy(url: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | Non
     return urlsplit(proxy if "://" in proxy else f"//{proxy}").hostname or "" if proxy else None
 
 
-def _never_left(error: Exception) -> bool:
+def _never_left(error: BaseException) -> bool:
     """Whether a call failed before anything was sent: no connection, or nothing to connect to."""
     if isinstance(error, requests.exceptions.ConnectTimeout | requests.exceptions.ProxyError | ValueError):
         return True

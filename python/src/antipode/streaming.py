@@ -42,9 +42,9 @@ class ResponseStream:
         if not self._ended:
             self.holds = True
 
-    def end(self, values: Iterable[str]) -> None:
-        """The end came with these lineages: first they join, then the scope may be complete."""
-        self._finish("", list(values))
+    def end(self, values: Iterable[str], lost: str = "") -> None:
+        """The end came with these lineages: first they join, then the scope may be complete, if nothing was lost."""
+        self._finish(lost, list(values))
 
     def lost(self, why: str) -> None:
         """It ended without the server's word (PROP-27)."""

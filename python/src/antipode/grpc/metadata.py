@@ -26,6 +26,11 @@ _NO_ANSWER: Final = frozenset(
 """Codes that a client makes up by itself; gRPC tells neither that it did, nor whether the call had left."""
 
 
+PREVIOUS_ATTEMPTS: Final = "antipode-previous-attempts"
+"""What a server says of a call that gRPC repeated by itself: the client is told nothing of it (PROP-62)."""
+_REPEATED: Final = "grpc-previous-rpc-attempts"
+
+
 def text_pairs(metadata: Pairs | None) -> list[tuple[str, str]]:
     """Metadata without what is binary."""
     return [(key, value) for key, value in metadata or () if isinstance(value, str)]
@@ -56,14 +61,29 @@ def _is_lost(code: grpc.StatusCode, trailing: list[tuple[str, str | bytes]]) -> 
     return code in _NO_ANSWER and not trailing
 
 
+def repeated(metadata: Pairs | None) -> list[tuple[str, str]]:
+    """Return what the trailer must say of attempts before this one, by the metadata of the call."""
+    return [
+        (PREVIOUS_ATTEMPTS, value)
+        for key, value in text_pairs(metadata)
+        if key == _REPEATED and value.isascii() and value.isdigit() and len(value) < 4 and int(value)
+    ]
+
+
+def _attempts_before(trailing: list[tuple[str, str | bytes]]) -> str:
+    """Return words on attempts before the one that was answered, whose answers gRPC keeps for itself."""
+    return "an attempt before the last" if any(key == PREVIOUS_ATTEMPTS for key, _ in trailing) else ""
+
+
 def answered(code: grpc.StatusCode, metadata: Pairs | None, host: str) -> None:
     """A call has ended: what it brought joins the current scope, or is marked as missing there (PROP-27)."""
     trailing = list(metadata or ())
     values = lineages(trailing)
     if values:
         merge_response(values, host)
-    if _is_lost(code, trailing):
-        unanswered(host, code.name)
+    lost = code.name if _is_lost(code, trailing) else _attempts_before(trailing)
+    if lost:
+        unanswered(host, lost)
 
 
 def ended(stream: ResponseStream, code: grpc.StatusCode, metadata: Pairs | None) -> None:
@@ -72,4 +92,4 @@ def ended(stream: ResponseStream, code: grpc.StatusCode, metadata: Pairs | None)
     if _is_lost(code, trailing):
         stream.lost(code.name)
     else:
-        stream.end(lineages(trailing))
+        stream.end(lineages(trailing), _attempts_before(trailing))

@@ -11,8 +11,9 @@ from typing import Any
 import grpc
 
 from antipode.carriers import LINEAGE_HEADER, read
-from antipode.grpc.metadata import text_pairs
+from antipode.grpc.metadata import repeated, text_pairs
 from antipode.propagation import Inbound
+from antipode.settings import Mode, settings
 from antipode.trust import trust_settings
 
 Behavior = Callable[[Any, Any], Any]
@@ -117,8 +118,11 @@ def open_call(details: Any, context: Any, edge: bool | None) -> Inbound:
 def add_trailer(context: Any, inbound: Inbound) -> None:
     """Puts what the scope has added beside the application's own trailing metadata."""
     text = inbound.response_text()
-    if text is not None:
-        context.set_trailing_metadata((*(context.trailing_metadata() or ()), (LINEAGE_HEADER, text)))
+    added = [] if text is None else [(LINEAGE_HEADER, text)]
+    if settings().mode is not Mode.OFF and inbound.may_answer():
+        added += repeated(context.invocation_metadata())
+    if added:
+        context.set_trailing_metadata((*(context.trailing_metadata() or ()), *added))
 
 
 def _kind(handler: Any) -> str:
