@@ -229,7 +229,7 @@ def test_an_adapter_and_its_pools_keep_their_state_and_class() -> None:
         answer = wrapped.get(url, timeout=60)
         assert isinstance(answer.connection, RepeatingAdapter)
         assert type(answer.connection).__name__ == "RepeatingAdapter"
-        pool = adapter.get_connection_with_tls_context(answer.request, verify=True)
+        [pool] = [adapter.poolmanager.pools[key] for key in adapter.poolmanager.pools.keys()]  # noqa: SIM118
         assert pool.num_requests == 1
         session.get(url, timeout=60)
         assert pool.num_requests == 2
