@@ -182,6 +182,43 @@ def test_engines_by_execution_options(quiet_lab: PostgresqlStore, quiet_posts: P
         plain.dispose()
 
 
+def test_the_drivers_connection_inside_an_engines(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
+    """SHIM-60: what a client lends of its driver records as well."""
+    plain = sqlalchemy.create_engine(quiet_lab.url("a").replace("postgresql://", "postgresql+psycopg://"))
+    engine = antipode_postgresql.wrap(plain, STORE, replicas=[quiet_lab.url("b1")])
+    try:
+        with antipode.scope() as scope:
+            with engine.connect() as connection:
+                inner: Any = connection.connection.driver_connection
+                assert isinstance(inner, psycopg.Connection)
+                inner.execute("INSERT INTO posts (key, value) VALUES ('1', 'v')")
+                inner.commit()
+            assert proved(scope)
+            raw = engine.raw_connection()
+            raw.close()
+            assert raw.driver_connection is None
+    finally:
+        plain.dispose()
+
+
+async def test_the_drivers_connection_inside_an_engines_of_asyncio(
+    quiet_lab: PostgresqlStore, quiet_posts: Posts
+) -> None:
+    """SHIM-60."""
+    plain = create_async_engine(quiet_lab.url("a").replace("postgresql://", "postgresql+psycopg_async://"))
+    engine = antipode_postgresql.wrap(plain, STORE, replicas=[quiet_lab.url("b1")])
+    try:
+        with antipode.scope() as scope:
+            async with engine.connect() as connection:
+                inner: Any = (await connection.get_raw_connection()).driver_connection
+                assert isinstance(inner, psycopg.AsyncConnection)
+                await inner.execute("INSERT INTO posts (key, value) VALUES ('1', 'v')")
+                await inner.commit()
+            assert proved(scope)
+    finally:
+        await plain.dispose()
+
+
 def told_when_asked(url: str) -> Any:
     """Clients of which only connecting tells where they lead."""
     words = conninfo_to_dict(url)

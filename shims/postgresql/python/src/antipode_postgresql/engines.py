@@ -58,6 +58,22 @@ class RecordingPool:
         return self._antipode_plain.recreate()
 
 
+class RecordingFairy:
+    """Beside the proxy in which SQLAlchemy hands a connection out."""
+
+    __slots__ = ()
+    _connection_record: Any
+    _pool: Any
+    dbapi_connection: Any
+
+    @property
+    def driver_connection(self) -> Any:
+        """As the proxy's; it records."""
+        if self._connection_record is None:
+            return None
+        return self._pool._dialect.get_driver_connection(self.dbapi_connection)
+
+
 def _record_inside(fairy: Any, join: Any) -> Any:
     inner = fairy.dbapi_connection
     own = getattr(inner, "_connection", None)
@@ -67,6 +83,8 @@ def _record_inside(fairy: Any, join: Any) -> Any:
         adapter = copy.copy(inner)
         adapter._connection = record(own, join(own))
         fairy.dbapi_connection = adapter
+    if not isinstance(fairy, RecordingFairy):
+        fairy.__class__ = recording_class(type(fairy), RecordingFairy)
     return fairy
 
 
