@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from antipode_lab.fixtures import LabFactory
 from pages import STORES, code_of
 
 SETTINGS = """
@@ -64,8 +65,90 @@ print("done")
 """
 
 
-def run(way: str, folder: Path) -> None:
-    modules = {"stores": STORES, **code_of("django.md"), "settings": SETTINGS, "urls": URLS, "program": PROGRAM}
+TABS_SETTINGS = """
+INSTALLED_APPS = ["django.contrib.sessions"]
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+MIDDLEWARE = ["django.contrib.sessions.middleware.SessionMiddleware", "lineages.middleware"]
+"""
+TABS_URLS = """
+import threading
+import antipode, antipode.session
+from django.http import HttpResponse
+from django.urls import path
+from stores import posts
+
+loaded = threading.Barrier(2)
+saved = threading.Event()
+
+def page(request):
+    return HttpResponse(antipode.serialize())
+
+def tab(request, number):
+    loaded.wait(60)
+    antipode.append(antipode.WriteId.position(f"tab-{number}", "e", 1))
+    request.session[f"tab-{number}"] = 1
+    if number == 2:
+        assert saved.wait(60)
+    return HttpResponse("done")
+
+def clear(request):
+    request.session.flush()
+    return HttpResponse("done")
+
+def log_out(request):
+    antipode.session.forget()
+    return clear(request)
+
+urlpatterns = [
+    path("tab/<int:number>", tab), path("page", page), path("clear", clear), path("log-out", log_out),
+]
+"""
+TABS = """
+import logging, threading
+import django, httpx
+from antipode import Lineage
+logging.disable(logging.CRITICAL)
+from wsgi import application
+from django.core.management import call_command
+import urls
+
+call_command("migrate", verbosity=0)
+
+def get(path):
+    transport = httpx.WSGITransport(application, remote_addr="127.0.0.1")
+    with httpx.Client(transport=transport, base_url="http://x.test", cookies=cookies) as client:
+        answer = client.get(path)
+    assert answer.status_code == 200, answer.text
+    cookies.update(answer.cookies)
+    return answer.text
+
+cookies = {}
+assert get("/page") == "1"
+tabs = [threading.Thread(target=get, args=(f"/tab/{number}",)) for number in (1, 2)]
+for tab in tabs:
+    tab.start()
+tabs[0].join(60)
+urls.saved.set()
+tabs[1].join(60)
+for _ in range(2):
+    assert sorted(Lineage.deserialize(get("/page")).stores) == ["tab-1", "tab-2"]
+get("/clear")
+assert sorted(Lineage.deserialize(get("/page")).stores) == ["tab-1", "tab-2"]
+get("/log-out")
+assert get("/page") == "1"
+print("done")
+"""
+
+
+def test_tabs_side_by_side(tmp_path: Path, lab_factory: LabFactory) -> None:
+    """SESS-14, SESS-16, SESS-17: Django saves the session of the one over the other's; its lineage stays."""
+    url = lab_factory("redis").redis.server("a").url
+    more = {"settings": f"{SETTINGS}{TABS_SETTINGS}LINEAGES = {url!r}\n", "urls": TABS_URLS, "program": TABS}
+    run("wsgi", tmp_path, **more)
+
+
+def run(way: str, folder: Path, **more: str) -> None:
+    modules = {"stores": STORES, **code_of("django.md"), "settings": SETTINGS, "urls": URLS, "program": PROGRAM, **more}
     for name, code in modules.items():
         (folder / f"{name}.py").write_text(code)
     path = os.pathsep.join([str(folder), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])

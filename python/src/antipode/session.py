@@ -12,12 +12,13 @@ or, from a framework's own hooks, `join_from(flask.session)` before the request 
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, Final, Literal, NamedTuple, TypeVar
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from antipode import logs, telemetry
 from antipode.errors import ConfigurationError, MalformedLineageError
@@ -38,8 +39,12 @@ _NAME_OCTETS: Final = 8
 """No two answers to one user may give a cookie the same name."""
 _HOST_PREFIX: Final = "__Host-"
 """Of cookies that no sibling host can plant (SESS-9)."""
+_BETWEEN: Final = re.compile("[;,]")
+"""Between cookies; some servers join several lines by a comma, which no value of ours has."""
 _T = TypeVar("_T")
 _forgotten: Final[WeakSet[Scope]] = WeakSet()
+_loaded: Final[WeakKeyDictionary[Scope, set[str]]] = WeakKeyDictionary()
+"""The entries of a session that a scope has joined."""
 _ENTRY: Final = "antipode"
 _TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -74,6 +79,10 @@ class Session(ABC):
     def is_scattered(self, arrival: Arrival) -> bool:
         """Whether the session is in several pieces, so that keeping would tidy it."""
         return False
+
+    def holds(self, arrival: Arrival, lineage: Lineage) -> bool:
+        """Whether the session that had this lineage has it still: the application may have cleared it (SESS-16)."""
+        return True
 
 
 class Cookie(Session):
@@ -167,7 +176,7 @@ class Cookie(Session):
         """Our cookies: name, text without its seal, and what the seal is worth."""
         keys, now = self._keys(arrival), time.time()
         for line in arrival.cookies:
-            for pair in line.split(";"):
+            for pair in _BETWEEN.split(line):
                 name, equals, value = pair.strip(" \t").partition("=")
                 if equals and (name == self._name or name.startswith(self._name + ".")):
                     yield name, *open_seal(value.removeprefix('"').removesuffix('"'), keys, now)
@@ -177,18 +186,30 @@ class Entry(Session):
     """In a session that the application has: `of` finds its mapping in a request, or None where there is none.
 
     A request in which `of` raises KeyError fails with ConfigurationError: whatever makes the session stands inside of
-    this middleware then, and comes too late.
+    this middleware then, and comes too late. `has_rows=True` is for a mapping of which each entry is stored by itself,
+    as `keep_in` says.
     """
 
-    def __init__(self, of: Callable[[Any], MutableMapping[str, Any] | None]) -> None:
+    def __init__(self, of: Callable[[Any], MutableMapping[str, Any] | None], *, has_rows: bool = False) -> None:
         self._of = of
+        self._has_rows = has_rows
 
     def forget(self, arrival: Arrival) -> list[str]:
         """As the base says."""
         kept = self._kept(arrival.request)
         if kept is not None:
-            kept.pop(_ENTRY, None)
+            _end(kept)
         return []
+
+    def is_scattered(self, arrival: Arrival) -> bool:
+        """As the base says."""
+        kept = self._kept(arrival.request)
+        return kept is not None and self._has_rows and len(_entries(kept)) > 1
+
+    def holds(self, arrival: Arrival, lineage: Lineage) -> bool:
+        """As the base says."""
+        kept = self._kept(arrival.request)
+        return kept is None or _load(kept) == lineage
 
     def _kept(self, request: Request) -> MutableMapping[str, Any] | None:
         return _asked(self._of, request)
@@ -196,7 +217,7 @@ class Entry(Session):
     def load(self, arrival: Arrival) -> Lineage:
         """As the base says."""
         kept = self._kept(arrival.request)
-        return EMPTY if kept is None else _load(kept)
+        return EMPTY if kept is None else _load(kept, arrival.scope)
 
     def keep(self, arrival: Arrival, came: Lineage, lineage: Lineage) -> list[str]:
         """As the base says."""
@@ -206,7 +227,7 @@ class Entry(Session):
                 "session", "what a request wrote was not kept: it has no session.", count_as="dropped", code="AP410"
             )
         else:
-            _keep(kept, lineage | _load(kept).added_to(came), arrival.scope)
+            _keep(kept, lineage, came, arrival.scope, self._has_rows)
         return []
 
 
@@ -241,41 +262,54 @@ def join_from(kept: Mapping[str, Any]) -> None:
             "no scope to join a session into: add a middleware, or open antipode.scope()", code="AP101"
         )
     if settings().mode is not Mode.OFF:
-        came = _load(kept)
+        came = _load(kept, scope)
         scope.session_came |= came
         scope.bring(came)
 
 
-def keep_in(kept: MutableMapping[str, Any]) -> None:
-    """Keeps what the current scope has added in an application's session, beside what others have (SESS-3, SESS-14)."""
+def keep_in(kept: MutableMapping[str, Any], *, has_rows: bool = False) -> None:
+    """Keeps what the current scope has added in an application's session, beside what others have (SESS-3, SESS-14).
+
+    `has_rows=True`: each entry of `kept` is stored by itself (a row of a table, a field of a Redis hash), so requests
+    side by side undo nothing of one another's (SESS-17). A session that is loaded and saved as a whole, as Django's is,
+    keeps the last one's alone: have such a mapping beside it.
+    """
     scope = current_scope()
     if scope is None:
         raise ConfigurationError(
             "no scope whose additions to keep: add a middleware, or open antipode.scope()", code="AP101"
         )
-    if settings().mode is not Mode.OFF and scope in _forgotten:
-        kept.pop(_ENTRY, None)
-    elif settings().mode is not Mode.OFF:
-        there = _load(kept)
-        lineage = _with_additions(scope, scope.session_came) | there.added_to(scope.session_came)
-        if lineage != there:
-            _keep(kept, lineage, scope)
+    if settings().mode is Mode.OFF:
+        return
+    if scope in _forgotten:
+        _end(kept)
+        return
+    there, lineage = _load(kept), _with_additions(scope, scope.session_came)
+    if lineage | there.added_to(scope.session_came) != there or (has_rows and len(_entries(kept)) > 1):
+        _keep(kept, lineage, scope.session_came, scope, has_rows)
 
 
 class Visit:
     """One request of a session, for a middleware."""
 
-    __slots__ = ("_arrival", "_came", "_is_scattered", "_kept", "_scope", "_session")
+    __slots__ = ("_arrival", "_came", "_is_loaded", "_is_scattered", "_kept", "_scope", "_session")
 
     def __init__(self, session: Session, request: Request, cookies: Iterable[str], scope: Scope) -> None:
         self._session = session
         self._arrival = Arrival(request, tuple(cookies), scope)
         self._scope = scope
-        is_off = settings().mode is Mode.OFF
-        self._came = EMPTY if is_off else session.load(self._arrival)
-        self._is_scattered = not is_off and session.is_scattered(self._arrival)
-        self._kept = self._came
-        scope.bring(self._came)
+        self._came = self._kept = EMPTY
+        self._is_loaded = self._is_scattered = False
+        self._load()
+
+    def _load(self) -> None:
+        """Joins what the session has; what was not loaded is neither ended nor removed (SESS-18)."""
+        if self._is_loaded or settings().mode is Mode.OFF:
+            return
+        self._is_loaded = True
+        self._came = self._kept = self._session.load(self._arrival)
+        self._is_scattered = self._session.is_scattered(self._arrival)
+        self._scope.bring(self._came)
 
     def set_cookies(self, *, public: bool = False) -> list[str]:
         """Keeps what the scope has added when the header leaves; the values of its `Set-Cookie` headers."""
@@ -284,8 +318,10 @@ class Visit:
             return []
         if self._scope in _forgotten:
             return self._session.forget(self._arrival)
+        self._load()
         lineage = _with_additions(self._scope, self._came)
-        if lineage == self._kept and (public or not self._is_scattered):
+        is_kept = lineage == self._kept and self._session.holds(self._arrival, lineage)
+        if is_kept and (public or not self._is_scattered):
             return []
         if public:
             logs.warn(
@@ -334,10 +370,33 @@ def _parsed(text: str) -> Lineage:
     return lineage
 
 
-def _load(kept: Mapping[str, Any]) -> Lineage:
-    entry = kept.get(_ENTRY)
-    if entry is None:
-        return EMPTY
+_IDS: Final = ("session_key", "sid")
+"""What sessions have that their server loads and saves as a whole: Django's, Flask-Session's."""
+_WHOLE: Final = (
+    "a session that is saved as a whole keeps its lineage in one entry: of two requests side by side the last one's "
+    "alone. Keep lineages in a mapping of rows beside it: keep_in(rows, has_rows=True)."
+)
+
+
+def _entries(kept: Mapping[str, Any]) -> list[str]:
+    """The names of our entries: one, or one a request where each is stored by itself (SESS-17)."""
+    names = kept.keys()  # Django's session has no iterator
+    return [name for name in names if name == _ENTRY or (isinstance(name, str) and name.startswith(_ENTRY + "."))]
+
+
+def _load(kept: Mapping[str, Any], scope: Scope | None = None) -> Lineage:
+    """Return what a session has; `scope` notes which entries that was."""
+    found, names = EMPTY, _entries(kept)
+    for name in names:
+        entry = kept.get(name)
+        if entry is not None:
+            found |= _read(entry)
+    if scope is not None:
+        _loaded.setdefault(scope, set()).update(names)
+    return found
+
+
+def _read(entry: Any) -> Lineage:
     until = entry.get("until") if isinstance(entry, Mapping) else None
     text = entry.get("lineage") if isinstance(entry, Mapping) else None
     if not isinstance(until, int | float) or not isinstance(text, str):
@@ -345,8 +404,23 @@ def _load(kept: Mapping[str, Any]) -> Lineage:
     return _parsed(text) if time.time() < until else EMPTY
 
 
-def _keep(kept: MutableMapping[str, Any], lineage: Lineage, scope: Scope | None) -> None:
+def _keep(kept: MutableMapping[str, Any], lineage: Lineage, came: Lineage, scope: Scope | None, has_rows: bool) -> None:
+    """Keep a lineage: in the one entry, beside what is there by now, or in a row of its own for those loaded."""
     now = settings()
+    if not has_rows:
+        if any(hasattr(kept, name) for name in _IDS):
+            logs.warn("session whole", _WHOLE, code="AP410")
+        lineage |= _load(kept).added_to(came)
     text = fitted(lineage, now.budget_bytes, Direction.SESSION_OUT, scope).serialize()
     telemetry.size(Direction.SESSION_OUT, len(text))
-    kept[_ENTRY] = {"lineage": text, "until": time.time() + now.session_ttl}
+    name = f"{_ENTRY}.{secrets.token_hex(_NAME_OCTETS)}" if has_rows else _ENTRY
+    kept[name] = {"lineage": text, "until": time.time() + now.session_ttl}
+    if has_rows and scope is not None:
+        for other in _loaded.pop(scope, ()):
+            kept.pop(other, None)
+        _loaded[scope] = {name}
+
+
+def _end(kept: MutableMapping[str, Any]) -> None:
+    for name in _entries(kept):
+        kept.pop(name, None)
