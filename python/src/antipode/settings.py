@@ -195,6 +195,7 @@ def configure(**words: Unpack[SettingsWords]) -> Settings:
 
         words["branches"] = checked_store(words["branches"])
     with _lock:
+        was_off = _current is not None and _current.mode is Mode.OFF
         code = dict(_code)
         for name, value in words.items():
             word = WORDS.get(name)
@@ -210,6 +211,10 @@ def configure(**words: Unpack[SettingsWords]) -> Settings:
         _code.clear()
         _code.update(code)
         installed = _install(resolved)
+    if was_off and installed.mode is not Mode.OFF:
+        from antipode.mode_changes import mark_open_scopes
+
+        mark_open_scopes()
     if installed.history:
         from antipode import recorder
 
