@@ -77,9 +77,10 @@ def barrier(
             found = cast(Resolution, over.value)
         plan, seconds = found.plan, found.remaining
     waits = BarrierWaits(plan)
-    group = wait(plan.wanted(), seconds, looks_twice=plan.looks_twice)
+    twice, changed = plan.looks_twice, waits.has_changed
+    group = wait(plan.wanted(), seconds, looks_twice=twice, has_changed=changed)
     while not waits.take(group):
-        group = wait(waits.plan.wanted(), seconds, looks_twice=plan.looks_twice, since=group.since)
+        group = wait(waits.plan.wanted(), seconds, looks_twice=twice, since=group.since, has_changed=changed)
     return _finish(waits, found, given=lineage is not None)
 
 
@@ -114,9 +115,12 @@ async def barrier_async(
             found = cast(Resolution, over.value)
         plan, seconds = found.plan, found.remaining
     waits = BarrierWaits(plan)
-    group = await wait_async(plan.wanted(), seconds, looks_twice=plan.looks_twice)
+    twice, changed = plan.looks_twice, waits.has_changed
+    group = await wait_async(plan.wanted(), seconds, looks_twice=twice, has_changed=changed)
     while not waits.take(group):
-        group = await wait_async(waits.plan.wanted(), seconds, looks_twice=plan.looks_twice, since=group.since)
+        group = await wait_async(
+            waits.plan.wanted(), seconds, looks_twice=twice, since=group.since, has_changed=changed
+        )
     return _finish(waits, found, given=lineage is not None)
 
 

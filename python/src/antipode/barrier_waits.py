@@ -30,6 +30,10 @@ class BarrierWaits:
         self._parked: set[Store] = set()
         """The stores at which an earlier wait was parked."""
 
+    def has_changed(self) -> bool:
+        """Return whether the servers that it waits at are others by now."""
+        return self.plan.is_outdated
+
     def take(self, group: Group) -> bool:
         """Take what a wait came to; return False where another is to follow, by the new plan, under its deadline."""
         self.group, self.needs = group, group.needs
@@ -45,13 +49,14 @@ class BarrierWaits:
         named = {server for asked in plan.asked for server in asked.servers}
         failed = {need.server for need in group.needs if _fails(need)}
         has_time = seconds_left(group) > 0
-        if failed and not (has_time and failed.isdisjoint(named)):
+        if failed and not (has_time and (group.is_outdated or failed.isdisjoint(named))):
             return True
         judged = [need for need in group.needs if need.server in named and not need.divided]
         have = {(need.server, need.write_id) for need in judged}
         joined = [each for each in plan.wanted() if each not in have]
         self.plan, self.needs = plan, judged
-        if has_time and (joined or failed):  # where one had failed, nobody has looked whether the others' proofs stand
+        # Where it ended before its time, or one had failed, nobody has looked whether the others' proofs stand.
+        if has_time and (joined or failed or group.is_outdated):
             self._parked.update(need.server.store for need in group.needs if need.parked)
             return False
         self.needs = [*judged, *(_missed(Need(write_id, server, group)) for server, write_id in joined)]

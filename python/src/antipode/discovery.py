@@ -89,10 +89,10 @@ class Discovery(Server):
         self.servers = self.store.take_answer(self, targets)
         named()
         self._given_at = time.monotonic()
-        self._go_on()
+        self.go_on()
         return True
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
         """Have whoever waits here wait at each of the known servers."""
         with self._lock:
             parked, self._parked = self._parked, []
@@ -143,7 +143,7 @@ class Discovery(Server):
             self._asked_at = time.monotonic()
         try:
             threading.Thread(target=self._run, name=f"antipode-servers-{self.store.name}", daemon=True).start()
-        except RuntimeError as error:  # no thread is to be had: the next one who waits tries again
+        except (OSError, RuntimeError, MemoryError) as error:  # no thread is to be had: who waits next tries again
             self._asking = False
             self._words = f"no thread could be started to ask for them ({error})"
             self._settle_all(unproven(self._words, UnprovenKind.OWN_FAULT))
@@ -248,7 +248,7 @@ class ClientServers(Discovery):
         self._asked_at = time.monotonic()
         client = self._client()
         if client is None:
-            self._go_on()  # nobody waits for what it would have said
+            self.go_on()  # nobody waits for what it would have said
             return False
         looked, varies, targets = self._look(client), self._varies_of(client), self._ask_of(client)
         if looked == self._looked and varies and targets:

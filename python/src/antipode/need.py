@@ -121,8 +121,10 @@ class Group:
         "_release",
         "cancelled",
         "follows",
+        "has_changed",
         "has_waited",
         "is_alone",
+        "is_outdated",
         "looks_twice",
         "loop",
         "needs",
@@ -151,6 +153,11 @@ class Group:
         """It only records when the writes are seen: nobody waits for them (dry-run)."""
         self.has_waited = False
         """Not everything was settled when it had been parked."""
+        self.has_changed: Callable[[], bool] | None = None
+        """Whether the servers are others by now: then it ends, and its barrier names them anew (BAR-65). None: it waits
+        where it was parked."""
+        self.is_outdated = False
+        """It ended since they are others."""
         self.is_alone = False
         """Its only need was settled while it waited: there is nothing that it has to stand together with."""
         self.overloaded = False
@@ -187,7 +194,7 @@ class Group:
         """End the barrier; return what is not settled, or does not stand. Nothing is added or settled any more."""
         with self._lock:
             left = [need for need in self.needs if not need.done]
-            if self._end_once() and not self.follows:
+            if (self._end_once() or self.is_outdated) and not self.follows:
                 since = -1e9 if self._left else self._oldest
                 for need in self.needs:
                     stands = need.generation == need.server.generation and need.asked_at >= since
@@ -195,6 +202,16 @@ class Group:
                         need.answer = not_yet("it was there, and may be gone again")
                         left.append(need)
         return left
+
+    def end_outdated(self) -> bool:
+        """End it where the servers are others by now; return True for the first who ends it: he wakes the barrier."""
+        if self.has_changed is None or not self.has_changed():
+            return False
+        with self._lock:
+            if self._over:
+                return False
+            self.is_outdated = True
+            return self._end_once()
 
     def take_places(self, limit: int) -> bool:
         """Take a place at each store that something is waited for at; return False, with none, where one has none left.
@@ -320,11 +337,19 @@ class Group:
 
 
 def release_all(groups: Iterable[Group]) -> None:
-    """Wake the barriers whose proofs stand: each thread by itself, the tasks of one event loop together."""
+    """Wake the barriers whose proofs stand."""
+    _wake(group for group in groups if group.is_alone or group.conclude())
+
+
+def end_outdated(groups: Iterable[Group]) -> None:
+    """Wake those of the barriers whose servers are others by now (BAR-65)."""
+    _wake(group for group in groups if group.end_outdated())
+
+
+def _wake(groups: Iterable[Group]) -> None:
+    """Wake barriers that are over: each thread by itself, the tasks of one event loop together."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Group]] = {}
     for group in groups:
-        if not (group.is_alone or group.conclude()):
-            continue
         if group.loop is None:
             group.release()
         else:

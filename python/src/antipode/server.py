@@ -16,7 +16,7 @@ from antipode import logs, telemetry
 from antipode.branch_ids import BRANCHES
 from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
-from antipode.need import Need, Proof, release_all
+from antipode.need import Need, Proof, end_outdated, release_all
 from antipode.own_faults import is_own_fault
 from antipode.pace import RETRY_S, Pace
 from antipode.poller import Poller
@@ -81,6 +81,8 @@ class Server:
         """Whether anybody has waited since the thread began, and not only followed writes for records."""
         self._wanted_at = -1e9
         self._question_s = 0.0  # by a question of late and its connection, in seconds
+        self.known_under = -1
+        """The generation of the store's servers when it was last looked whether this is one of them."""
         self._connected_at: float | None = None
         """Since when the shim's connection may be open."""
         self._reach = Reachability()
@@ -289,6 +291,10 @@ class Server:
     def _turn(self, poller: Poller, pace: Pace) -> None:
         """Sleeps until there is a reason to ask the server, and asks it once."""
         now = time.monotonic()
+        if self.waiters.live and not self.waiters.only_follows and self.store.has_lost(self, now):
+            with self._lock:
+                groups = self.waiters.changing
+            end_outdated(groups)
         shortest = max(self._in_force.poll, self.store.shim.own_pace, 0.001)
         due = self._due(pace, shortest, now)
         is_called, is_pushed = self._sleep(poller, min(due - now, 1.0))

@@ -8,7 +8,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from antipode.discovery import ClientServers, Discovery
 from antipode.errors import ConfigurationError
@@ -19,6 +19,9 @@ from antipode.settings import settings, store_settings
 if TYPE_CHECKING:
     from antipode.shim import Shim
     from antipode.store import Store
+
+LOOK_AGAIN_S: Final = 0.5
+"""So often it is looked at, while barriers wait, whether servers leave."""
 
 Replicas: TypeAlias = Sequence[Any] | Callable[[], Sequence[Any]] | None
 
@@ -42,6 +45,7 @@ class StoreServers(ABC):
         """Those of the discoveries to which open connections lead: of wraps that name servers, and of the others."""
         self._gone: dict[str, float] = {}
         """When discovery took an address away."""
+        self._looked_at = -1e9
 
     @property
     @abstractmethod
@@ -124,7 +128,10 @@ class StoreServers(ABC):
 
         def servers() -> Sequence[Any]:
             alive = gone()
-            target = None if alive is None else ask(alive)
+            if alive is None:
+                expected.go_on()  # nobody waits for what it would have said
+                return ()
+            target = ask(alive)
             return () if target is None else (target,)
 
         expected = Discovery(self._store, name, servers, own=True, region=not self._is_listed(listed), once=True)
@@ -201,13 +208,32 @@ class StoreServers(ABC):
 
     def _named_besides(self, source: Discovery) -> set[str]:
         """Return the addresses that are judged without this source wherever they are with it."""
-        others = [each for each in list(self._discoveries.values()) if each is not source]
+        own = self._named_by(own=True, besides=source)
+        return own & self._named_by(own=False, besides=source) if source.region else own
 
-        def named(*, own: bool) -> set[str]:
-            servers = (each.servers for each in others if each.names(own=own))
-            return set(self._own if own else self._region).union(*servers)
+    def _named_by(self, *, own: bool, besides: Discovery | None = None) -> set[str]:
+        """Return the addresses that are named, of wrapped clients (`own`) or of the region, but for one source."""
+        sources = [each for each in list(self._discoveries.values()) if each is not besides and each.names(own=own)]
+        return set(self._own if own else self._region).union(*(each.servers for each in sources))
 
-        return named(own=True) & named(own=False) if source.region else named(own=True)
+    def has_lost(self, server: Server, now: float) -> bool:
+        """Return whether a server where barriers wait may have left, in one of the reaches, since this was last asked.
+
+        Those that may take servers away are asked anew for that, where it is time (BAR-65).
+        """
+        if now - self._looked_at >= LOOK_AGAIN_S:
+            self._looked_at = now
+            for each in list(self._discoveries.values()):
+                with suppress(Exception):  # the application's own code says where a client leads: a barrier raises it
+                    if each.servers and each.is_due(now):
+                        each.refresh()
+        generation = self.generation  # first: what changes meanwhile shows
+        if generation == server.known_under:
+            return False
+        server.known_under = generation
+        address = server.address
+        is_named = address in self._named_by(own=True) and address in self._named_by(own=False)
+        return not (is_named and self.server_at(address) is server)
 
     def gone(self, *, own: bool = False) -> Sequence[str]:
         """Return the addresses that discovery took away within `left_server`: clients may still go there (BAR-54)."""

@@ -9,8 +9,8 @@ When a barrier is told *too late* before its deadline (BAR-40, BAR-57):
    lag, never what somebody asks for. A server's lag is the age of its newest position; it counts above the deadline.
 3. Stuck: `_IN_A_ROW` waits for one key (an object) or epoch (a position) timed out in a row. Each began after the
    server last moved, and none was much shorter than the deadline now. Any growth of the server's position, a write of
-   the key or epoch that is seen, and ten seconds without another time-out end it. What was cancelled, refused a place
-   or only recorded does not count, nor an unknown epoch.
+   the key or epoch that is seen, and ten seconds without another time-out end it. What was cancelled, refused a place,
+   only recorded or named its servers anew does not count, nor an unknown epoch.
 """
 
 from __future__ import annotations
@@ -116,6 +116,11 @@ class Waiters:
         waiting = (need for need in self._parked() if not (need.done or need.group.follows or need.group.timeout == 0))
         return frozenset(need.write_id for need in waiting)
 
+    @property
+    def changing(self) -> set[Group]:
+        """Return those that wait here and name their servers anew where those change."""
+        return {need.group for need in self._parked() if not need.done and need.group.has_changed is not None}
+
     def _parked(self) -> Iterator[Need]:
         others = chain(self._objects.values(), self._branches.values())
         return chain(chain.from_iterable(self._ordered.values()), chain.from_iterable(others))
@@ -176,7 +181,7 @@ class Waiters:
         self._note_timeout(need, now)
         if need.counter >= 0 and need.epoch in self._ordered:
             self._ordered[need.epoch].given_up()
-        if need.counter >= 0 and not need.group.cancelled:
+        if need.counter >= 0 and not (need.group.cancelled or need.group.is_outdated):
             probe = self.probes.get(need.epoch)
             if probe is None or need.counter < probe[0]:
                 self.probes[need.epoch] = (need.counter, need.since, need.write_id)
@@ -184,7 +189,8 @@ class Waiters:
 
     def _note_timeout(self, need: Need, now: float) -> None:
         group = need.group
-        if need.branch or group.follows or group.cancelled or group.overloaded or not group.timeout:
+        is_over = group.cancelled or group.overloaded or group.is_outdated
+        if need.branch or group.follows or is_over or not group.timeout:
             return
         if need.since < self._moved_at or need.epoch in self._unknown or now - need.since < group.timeout / 2:
             return

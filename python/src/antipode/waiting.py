@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from antipode.judgement import judge_server
 from antipode.lineage import Lineage
@@ -25,15 +25,18 @@ def wait(
     *,
     looks_twice: bool = False,
     since: float | None = None,
+    has_changed: Callable[[], bool] | None = None,
 ) -> Group:
     """Block until every write is settled at its server, or `timeout` seconds have passed.
 
     looks_twice: several servers each show their writes once more when the last has shown them (BAR-64). since: where
-    it goes on for another wait, when that began (`time.monotonic()`): the deadline is the same.
+    it goes on for another wait, when that began (`time.monotonic()`): the deadline is the same. has_changed: whether
+    the servers are others by now: then the wait ends, and the group is outdated (BAR-65).
     """
     done = threading.Lock()
     done.acquire()
     group = Group(timeout, done.release, None, since)
+    group.has_changed = has_changed
     try:
         if _park(group, wanted, looks_twice):
             if group.take_places(settings().max_waiters):
@@ -54,6 +57,7 @@ async def wait_async(
     *,
     looks_twice: bool = False,
     since: float | None = None,
+    has_changed: Callable[[], bool] | None = None,
 ) -> Group:
     """`wait` without blocking the event loop. Cancelling it gives the place up."""
     loop = asyncio.get_running_loop()
@@ -64,6 +68,7 @@ async def wait_async(
             done.set_result(None)
 
     group = Group(timeout, release, loop, since)
+    group.has_changed = has_changed
     try:
         if _park(group, wanted, looks_twice):
             if group.take_places(settings().max_tasks):
@@ -91,7 +96,7 @@ def _park(group: Group, wanted: Iterable[tuple[Server, WriteId]], looks_twice: b
         if time.monotonic() < until:
             server.park(need)
     group.has_waited = group.parked()
-    return group.has_waited
+    return group.has_waited and not group.end_outdated()  # what left before it was parked there, nobody else sees
 
 
 def _deadline(group: Group) -> float:
