@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import antipode
+import gridfs
 import pytest
 from antipode import BarrierTimeout, Verdict
 from antipode.settings import configure
@@ -10,6 +13,7 @@ from antipode_mongodb.keys import key_octets
 from bson.raw_bson import RawBSONDocument
 from mongodb_regions import DATABASE, STORE, Posts, versions
 from pymongo import AsyncMongoClient
+from pymongo.synchronous.cursor import Cursor, RawBatchCursor
 
 
 def test_a_value_brings_its_version_and_what_its_writer_depended_on(posts: Posts, name: str) -> None:
@@ -140,3 +144,38 @@ async def test_the_async_client_does_the_same(posts: Posts, name: str) -> None:
     assert result.satisfied
     await plain.close()
     await far.close()
+
+
+def test_cursors_of_gridfs_and_by_class(posts: Posts, name: str) -> None:
+    """SHIM-44, SHIM-60: they wait, and say what they depend on; what they give is as the plain client gives it."""
+    files = gridfs.GridFS(posts.wrapped["a"][DATABASE])
+    posts.posts.insert_one({"_id": name, "v": 1})
+    with antipode.scope() as scope:
+        files.put(b"x", filename=name)
+        posts.posts.update_one({"_id": name}, {"$set": {"v": 2}})
+    assert posts.verdict(scope.lineage) is Verdict.VISIBLE
+    with antipode.reading() as seen:
+        [found] = files.find({"filename": name})
+        assert set(found._file) == {"_id", "filename", "uploadDate", "length", "chunkSize"}
+        assert found.read() == b"x"
+        assert list(Cursor(posts.posts, {"_id": name})) == [{"_id": name, "v": 2}]
+        assert Cursor(posts.posts, {"_id": name}).clone().to_list() == [{"_id": name, "v": 2}]
+    assert versions(seen.lineage) == versions(scope.lineage)
+    assert seen.lineage.is_complete()
+    with antipode.reading() as seen:
+        assert list(Cursor(posts.posts, {"_id": name}, {"_id": 0})) == [{"v": 2}]
+        assert len(list(RawBatchCursor(posts.posts, {"_id": name}))) == 1
+    assert not seen.lineage.is_complete([STORE])
+    reader = posts.wrap(posts.plain["b1"], wait_on_read=True, timeout=0.05)
+    posts.lab.partition("b1")
+    with antipode.scope():
+        files.put(b"x", filename=f"{name}-new")
+        cursors: list[Any] = [
+            gridfs.GridFS(reader[DATABASE]).find({"filename": f"{name}-new"}),
+            gridfs.GridFSBucket(reader[DATABASE]).find({"filename": f"{name}-new"}),
+            Cursor(reader[DATABASE]["posts"], {"_id": name}),
+        ]
+        for cursor in cursors:
+            with pytest.raises(BarrierTimeout):
+                list(cursor)
+    posts.lab.heal("b1")

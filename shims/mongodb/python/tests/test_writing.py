@@ -17,6 +17,12 @@ from antipode_mongodb.tombstones import COLLECTION
 from bson.raw_bson import RawBSONDocument
 from mongodb_regions import BARE, DATABASE, NUMBERS, STORE, Posts, until, versions
 from pymongo import DeleteMany, DeleteOne, InsertOne, ReplaceOne, ReturnDocument, UpdateMany, UpdateOne
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.asynchronous.cursor import AsyncCursor
+from pymongo.asynchronous.database import AsyncDatabase
+from pymongo.asynchronous.mongo_client import AsyncMongoClient
+from pymongo.collection import Collection
+from pymongo.database import Database
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, WriteError
 
 Write = Callable[[Any, str], Any]
@@ -116,6 +122,21 @@ def test_a_deletion_leaves_a_tombstone_behind_it_and_is_waited_for(posts: Posts,
     with antipode.scope() as again:
         posts.posts.insert_one({"_id": name, "v": 3})
     assert versions(again.lineage)[key_octets(f"{DATABASE}.posts", name)] > max(versions(scope.lineage).values())
+
+
+def test_deletions_pass_versions_of_a_clock_that_is_far_ahead(posts: Posts, name: str) -> None:
+    """SHIM-28: each document's tombstone is greater than what it was, or the document itself would prove it gone."""
+    ahead = posts.wrapped["a"]._antipode.clock.next() + (tick_of(90_000_000_000) << 14)
+    names = [f"{name}-{index}" for index in range(3)]
+    raw = posts.plain["a"][DATABASE]["posts"]
+    raw.insert_many([{"_id": each, VERSION: stored(ahead)} for each in names[:2]])
+    posts.posts.insert_one({"_id": names[2]})
+    with antipode.scope() as scope:
+        assert posts.posts.delete_many({"_id": {"$in": names}}).deleted_count == 3
+        found = versions(scope.lineage)
+        assert len(found) == 3
+        assert sum(counter > ahead for counter in found.values()) == 2
+    assert posts.verdict(scope.lineage) is Verdict.VISIBLE
 
 
 def test_an_insertion_passes_a_tombstone_of_a_clock_that_is_ahead(posts: Posts, name: str) -> None:
@@ -309,6 +330,37 @@ def test_gridfs_writes_its_files_through_the_shim(posts: Posts, name: str) -> No
     posts.lab.heal("b1")
     assert posts.verdict(scope.lineage) is Verdict.VISIBLE
     assert gridfs.GridFS(posts.wrapped["b1"][DATABASE]).get(written).read() == b"x" * 300_000
+
+
+def test_what_is_made_by_the_clients_classes_records(posts: Posts, name: str) -> None:
+    """SHIM-60: of a wrapped client's parts; of a plain client's it stays plain."""
+    client = posts.wrapped["a"]
+    for part in (
+        Collection(client[DATABASE], "posts"),
+        Database(client, DATABASE)["posts"],
+    ):
+        part.delete_many({"_id": name})
+        with antipode.scope() as scope:
+            part.insert_one({"_id": name})
+            assert len(versions(scope.lineage)) == 1
+    with antipode.scope() as scope:
+        Collection(posts.plain["a"][DATABASE], "posts").delete_one({"_id": name})
+        Database(posts.plain["a"], DATABASE)["posts"].insert_one({"_id": name})
+        assert not scope.lineage
+
+
+async def test_what_is_made_by_the_clients_asyncio_classes_records(posts: Posts, name: str) -> None:
+    """SHIM-60"""
+    plain: AsyncMongoClient[dict[str, Any]]
+    async with AsyncMongoClient(posts.lab.mongo_url("a")) as plain:
+        client = posts.wrap(plain)
+        part = AsyncCollection(AsyncDatabase(client, DATABASE), "posts")
+        with antipode.scope() as scope:
+            await part.insert_one({"_id": name})
+            assert len(versions(scope.lineage)) == 1
+        with antipode.reading() as seen:
+            assert await AsyncCursor(part, {"_id": name}).to_list() == [{"_id": name}]
+        assert versions(seen.lineage) == versions(scope.lineage)
 
 
 def test_names_of_every_type_are_keys_that_can_be_asked_for(posts: Posts, name: str) -> None:

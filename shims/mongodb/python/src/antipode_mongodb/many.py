@@ -156,27 +156,29 @@ def _buried(at: At, gone: Sequence[tuple[Mapping[str, Any], Write]]) -> Steps[No
     for each, write in gone:
         if write.noted is not None:
             noting.gone(at, write, each["_id"])
-    if len(gone) < 2 or not (yield Blocking(lambda: binding.has_tombstones(at.database))):
-        for each, write in gone:
-            yield from bury(at, write, each["_id"], version_of(each))
-        return
-    for each, _ in gone:
+    together: list[tuple[Mapping[str, Any], Write]] = []
+    several = len(gone) > 1 and (yield Blocking(lambda: binding.has_tombstones(at.database)))
+    for each, write in gone:
         seen = version_of(each)
-        if seen is not None:
-            binding.clock.observe(seen)
+        if several and (seen is None or binding.clock.observe(seen)):
+            together.append((each, write))
+        else:  # a version that the clock does not take is passed for its document alone (SHIM-28)
+            yield from bury(at, write, each["_id"], seen)
+    if not together:
+        return
     counter = binding.clock.next()
-    places = [tombstones.name_of(at.key(each["_id"])) for each, _ in gone]
+    places = [tombstones.name_of(at.key(each["_id"])) for each, _ in together]
     marks: list[Any] = [UpdateOne({"_id": place}, tombstones.marking(counter), upsert=True) for place in places]
     try:
         yield lambda: at.tombs().bulk_write(marks, ordered=False)
         there = yield lambda: at.tombs().find({"_id": {"$in": places}}).to_list()
     except PyMongoError as error:
         incomplete(
-            [write for _, write in gone], at.store, "tombstone", f"they cannot be written ({type(error).__name__})"
+            [write for _, write in together], at.store, "tombstone", f"they cannot be written ({type(error).__name__})"
         )
         return
     versions = {each["_id"]: version_of(each, tombstones.VERSION) for each in there}
-    for (each, write), place in zip(gone, places, strict=True):
+    for (each, write), place in zip(together, places, strict=True):
         if versions.get(place) == counter:
             record(at, write, each["_id"], counter)
         else:

@@ -25,7 +25,7 @@ from antipode_mongodb.positions import aborted, bound_session, committed, taken
 from antipode_mongodb.reading import Read, Seen, can_strip
 from antipode_mongodb.repeating import of_find
 from antipode_mongodb.steps import Steps, run, run_async
-from antipode_mongodb.writing import At
+from antipode_mongodb.writing import At, as_plain
 
 _FIND = ("filter", "projection")
 
@@ -54,15 +54,16 @@ class RecordingCollection:
             plain: Any = object.__new__(self._antipode_plain_class)
             plain.__dict__.update(self.__dict__)
             codec = plain.codec_options.with_options(document_class=dict)
-            at = At(_binding_of(plain.database.client), plain, plain.with_options(codec_options=codec), plain.full_name)
+            ours = as_plain(plain.with_options(codec_options=codec), self._antipode_plain_class)
+            at = At(_binding_of(plain.database.client), plain, ours, plain.full_name)
             self.__dict__["_antipode_known"] = at
         return cast("At", at)
 
     def with_options(self, *args: Any, **kwargs: Any) -> Any:
-        return _as_recording_collection(self._antipode_at.low.with_options(*args, **kwargs))
+        return as_recording_collection(self._antipode_at.low.with_options(*args, **kwargs))
 
     def __getitem__(self, name: str) -> Any:
-        return _as_recording_collection(super().__getitem__(name))  # type: ignore[misc]
+        return as_recording_collection(super().__getitem__(name))  # type: ignore[misc]
 
     def find(self, *args: Any, **kwargs: Any) -> Any:
         at = self._antipode_at
@@ -133,7 +134,8 @@ def recording_collection(plain: Any) -> type[Any]:
     return type(plain.__name__, (RecordingCollection, plain), members)
 
 
-def _as_recording_collection(collection: Any) -> Any:
+def as_recording_collection(collection: Any) -> Any:
+    """Make this collection of a wrapped client's record."""
     if not isinstance(collection, RecordingCollection):
         collection.__class__ = recording_collection(type(collection))
     return collection
@@ -151,14 +153,11 @@ def _client_of(cursor: Any) -> Any:
 
 
 class _RecordingCursor:
+    """What makes a cursor record: its members, for a class of one base, as objects that are made change theirs."""
+
     _antipode_seen: Seen | None = None
     _antipode_proved = EMPTY
     """What its first documents were to come after, and its later ones, which are as old, have come after (SHIM-48)."""
-
-    def _clone(self, *args: Any, **kwargs: Any) -> Any:
-        made = super()._clone(*args, **kwargs)  # type: ignore[misc]
-        made._antipode_seen = self._antipode_seen
-        return made
 
     def _antipode_read(self) -> Read | None:
         seen, own = self._antipode_seen, cast("Any", self)
@@ -193,11 +192,23 @@ class _RecordingCursor:
             noting.over(noted, found, read.covers)
 
 
+_CURSOR_MEMBERS: Final = {name: it for name, it in vars(_RecordingCursor).items() if name.startswith("_antipode")}
+
+
 @cached
 def _cursor_class(plain: Any) -> type[Any]:
+    def _clone(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = plain._clone(self, *args, **kwargs)
+        made._antipode_seen = self._antipode_seen
+        return made
+
+    members = {**_CURSOR_MEMBERS, "_clone": _clone, "__slots__": (), "__module__": plain.__module__}
+    base: Any = type(plain.__name__, (plain,), members)
     if _is_async(plain):
 
-        class AsyncRecordingCursor(_RecordingCursor, plain):  # type: ignore[misc]
+        class AsyncRecordingCursor(base):  # type: ignore[misc]
+            __slots__ = ()
+
             async def _send_message(self, operation: Any) -> None:
                 read, noted = self._antipode_read(), self._antipode_noted()
                 try:
@@ -219,7 +230,9 @@ def _cursor_class(plain: Any) -> type[Any]:
         AsyncRecordingCursor.__name__ = plain.__name__
         return AsyncRecordingCursor
 
-    class RecordingCursor(_RecordingCursor, plain):  # type: ignore[misc]
+    class RecordingCursor(base):  # type: ignore[misc]
+        __slots__ = ()
+
         def _send_message(self, operation: Any) -> None:
             read, noted = self._antipode_read(), self._antipode_noted()
             try:
@@ -242,6 +255,19 @@ def _cursor_class(plain: Any) -> type[Any]:
     return RecordingCursor
 
 
+def as_recording_cursor(cursor: Any, *, is_raw: bool) -> None:
+    """Make this cursor, which was made by its class of a recording collection, wait and say what it reads."""
+    if hasattr(cursor, "_antipode_seen"):
+        return
+    at = cursor._collection._antipode_at
+    projection = cursor._projection
+    wide = not is_raw and not projection and can_strip(at.low.codec_options)
+    if not wide:
+        cursor._projection = hiding(projection)
+    cursor.__class__ = _cursor_class(type(cursor))
+    cursor._antipode_seen = Seen(at.binding, at.namespace, wide=wide, whole=wide, without_id=False, raw=is_raw)
+
+
 # Databases
 
 
@@ -253,10 +279,10 @@ class RecordingDatabase:
         return _binding_of(cast("Any", self).client)
 
     def __getitem__(self, name: str) -> Any:
-        return _as_recording_collection(super().__getitem__(name))  # type: ignore[misc]
+        return as_recording_collection(super().__getitem__(name))  # type: ignore[misc]
 
     def get_collection(self, *args: Any, **kwargs: Any) -> Any:
-        return _as_recording_collection(super().get_collection(*args, **kwargs))  # type: ignore[misc]
+        return as_recording_collection(super().get_collection(*args, **kwargs))  # type: ignore[misc]
 
     def with_options(self, *args: Any, **kwargs: Any) -> Any:
         return as_recording_database(super().with_options(*args, **kwargs))  # type: ignore[misc]
@@ -368,7 +394,7 @@ _OF_CLIENTS: Final[dict[str, _How]] = {
 
 
 def _made_collection(result: Any) -> Any:
-    return _as_recording_collection(result)
+    return as_recording_collection(result)
 
 
 @cached

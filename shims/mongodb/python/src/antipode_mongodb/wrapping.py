@@ -15,6 +15,7 @@ from pymongo.database import Database
 from pymongo.errors import PyMongoError
 
 from antipode_mongodb import tombstones as burying
+from antipode_mongodb.adopting import look_at_constructors
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.recording import recording_client
 from antipode_mongodb.shim import MongoShim
@@ -63,6 +64,7 @@ def wrap(
     else:
         raise TypeError(f"wrap() takes a client, database or collection of PyMongo, not {type(client).__name__}")
     plain = getattr(owner, "_antipode_plain", owner) if hasattr(type(owner), "_antipode_plain") else owner
+    look_at_constructors()
     options = StoreOptions(
         replicas=replicas if replicas is not None else _members(plain),
         wait_on_read=wait_on_read,

@@ -77,7 +77,14 @@ class At:
     def tombs(self) -> Any:
         """The collection of tombstones."""
         plain = type(self.ours)
-        return plain(self.ours.database, tombstones.COLLECTION, codec_options=self.ours.codec_options)
+        made = plain(self.ours.database, tombstones.COLLECTION, codec_options=self.ours.codec_options)
+        return as_plain(made, plain)
+
+
+def as_plain(collection: Any, kind: type[Any]) -> Any:
+    """Make a collection of our own plain, which a wrapped client's database has made record."""
+    collection.__class__ = kind
+    return collection
 
 
 @dataclass(slots=True)
