@@ -431,3 +431,31 @@ def test_a_client_that_leads_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch
     for _ in range(5):
         assert not judge(0.1).satisfied
     assert set(store.replicas) == {"primary", "first", "second"}
+
+
+def test_the_generation_of_the_servers_grows_under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-65: of two threads that change the set at once one would be lost, and a barrier not name its servers anew."""
+    grown: list[bool] = []
+
+    def grow(store: Store, value: int) -> None:
+        grown.append(store.lock.locked())
+        vars(store)["grown"] = value
+
+    monkeypatch.setattr(Store, "generation", property(lambda store: vars(store)["grown"], grow), raising=False)
+    store = fake_store("posts", Target("first", always(VISIBLE)))
+    second, third = Target("second", always(VISIBLE)), Target("third", always(VISIBLE))
+    pool = with_pool(store)
+    changes: list[Callable[[], object]] = [
+        lambda: store.use_server(second),
+        lambda: store.list_replicas(lambda: [second]),
+        lambda: store.discover("a name", lambda: [second], key="a key", listed=True),
+        lambda: store.discover("a name", lambda: [second], key="a key"),
+        lambda: with_pool(store),
+        lambda: store.follow_client(pool, lambda _: 1, lambda _: [third], "a client"),
+        lambda: store.reach(pool, third, lambda _: True),
+    ]
+    for change in changes:
+        grown.clear()
+        change()
+        assert grown
+        assert all(grown)

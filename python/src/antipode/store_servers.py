@@ -106,15 +106,20 @@ class StoreServers(ABC):
             self._join_source(name, ask, own=True, region=region, key=key).attempt()
         elif region and not self._discoveries[key].region:
             self._discoveries[key].region = True
-            self.generation += 1
+            self._grow()
 
     def _join_source(
         self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, region: bool, key: Hashable
     ) -> Discovery:
         found = self._discoveries.get(key) or Discovery(self._store, name, ask, own=own, region=region, once=False)
         self._discoveries[key] = found
-        self.generation += 1
+        self._grow()
         return found
+
+    def _grow(self) -> None:
+        """Note that the set of servers is another one: under the lock, for who changes it at once with another does."""
+        with self.lock:
+            self.generation += 1
 
     def expect_server(self, client: Any, ask: Callable[[Any], Any], name: str, *, listed: bool = False) -> Discovery:
         """Return the server of a wrapped client that has none yet: a pool before its first connection (BAR-52).
@@ -136,7 +141,7 @@ class StoreServers(ABC):
 
         expected = Discovery(self._store, name, servers, own=True, region=not self._is_listed(listed), once=True)
         self._discoveries[id(expected)] = expected
-        self.generation += 1
+        self._grow()
         return expected
 
     def follow_client(
@@ -158,7 +163,7 @@ class StoreServers(ABC):
         region = not self._is_listed(listed)
         source = ClientServers(self._store, name, client, look, ask, region=region, varies=varies)
         self._discoveries[id(source)] = source
-        self.generation += 1
+        self._grow()
         return source
 
     def reach(self, connection: Any, target: Any, leads: Callable[[Any], bool], *, listed: bool = False) -> Server:
