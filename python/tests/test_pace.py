@@ -10,11 +10,13 @@ from typing import ClassVar, Final
 
 import antipode
 import pytest
-from antipode import Lineage, WriteId
+from antipode import Lineage, WriteId, following
 from antipode.pace import CAP_S, SAFETY_NET, Pace
 from antipode.shim import Capabilities, Server, Visibility
+from antipode.store import registry
 from antipode.verdict import VISIBLE, not_yet
-from fakes import PushShim, Target, fake_store, until
+from fakes import PushShim, Target, always, fake_store, until
+from parked_barriers import Waiting
 
 DATA: Final = ("instance", "epoch")
 POLL_S: Final = 0.005
@@ -183,3 +185,34 @@ def test_a_push_is_asked_for_soon_however_seldom_it_is_polled(poll: float) -> No
     assert pace.due(100.0, poll, "data", None) >= 100.0 + 0.9 * poll
     pace.has_news = True
     assert pace.due(100.0, poll, "data", None) == pytest.approx(100.0 + min(poll, 0.05))
+
+
+@pytest.fixture
+def followed(request: pytest.FixtureRequest) -> Target:
+    """A server that is behind, is asked every so many seconds, and at which a write is followed for a record."""
+    antipode.configure(poll=request.param)
+    target = Target("p", lambda ids, server: [not_yet("later")] * len(ids))
+    [server] = fake_store("posts", target).servers()
+    following.follow([(server, WriteId.position("posts", "e", 1))], lambda _: None)
+    until(lambda: target.asked >= 2)  # its first look, and what is followed behind it
+    return target
+
+
+@pytest.mark.parametrize("followed", [30.0], indirect=True)
+def test_a_barrier_behind_what_is_followed_is_asked_for_at_once(followed: Target) -> None:
+    """REC-21, BAR-66: a record may take its time, a new barrier may not, though it waits for a later position."""
+    asked = followed.asked
+    waiting = Waiting(Lineage([WriteId.position("posts", "e", 2)]))
+    until(lambda: followed.asked > asked, 20.0)
+    assert waiting.result is None
+
+
+@pytest.mark.parametrize("followed", [1.5], indirect=True)
+def test_behind_a_barrier_a_server_is_asked_no_more_at_leisure(followed: Target) -> None:
+    """REC-21, BAR-38: the interval begins anew, however long it had become."""
+    [server] = registry().need("posts").servers()
+    server._pace._interval = 15.0  # as after a dozen questions
+    asked = followed.asked
+    waiting = Waiting(Lineage([WriteId.position("posts", "e", 2)]))
+    until(lambda: followed.asked >= asked + 2, 10.0)
+    assert waiting.result is None

@@ -168,3 +168,30 @@ def test_what_is_said_of_a_position_says_nothing_of_those_before_it() -> None:
     assert before.answer is None
     waiters.answer(waiters.choose(late, late), [VISIBLE], {}, late, Proof(late, 0))
     assert before.answer is VISIBLE
+
+
+def test_an_epoch_is_unknown_since_the_server_said_so() -> None:
+    """EPOCH-13: and not since somebody began to wait, at another server perhaps, whose deadline is longer."""
+    fake_store(STORE, Target("log-1", lambda ids, server: []), shim=PositionShim)
+    [server] = registry().need(STORE).servers()
+    waiters, now = Waiters(), time.monotonic()
+    unknown = not_yet("it does not know e1", unknown_epoch=True)
+
+    def parked(timeout: float, since: float) -> Need:
+        need = Group(timeout, lambda: None, None, since).add(WriteId.position(STORE, "e1", 1), server)
+        waiters.add(need, 0.0)
+        return need
+
+    def answer(at: float) -> None:
+        waiters.answer(waiters.choose(at, at), [unknown], {}, at, Proof(at, 0))
+
+    patient = parked(60.0, now - 50)
+    answer(now)
+    later = parked(5.0, now)
+    answer(now + 4)
+    assert not later.done
+    answer(now + 5)
+    assert later.done
+    assert not patient.done
+    answer(now + 10)
+    assert patient.done, "its whole deadline has passed"

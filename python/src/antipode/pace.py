@@ -107,6 +107,8 @@ class Pace:
         self._paced_at = -1e9
         """When it was last asked for nobody who is new."""
         self._interval = 0.0
+        self.is_unhurried = False
+        """Whether nobody waited for the last answer, and it may have been long since then."""
         self.retry = RETRY_S[0]
         self.pause = RETRY_S[0]
         """How long it rests behind a fault of this process."""
@@ -158,3 +160,4 @@ class Pace:
         growth = _UNHURRIED if is_unhurried else 2
         longer = min(max(self._interval, shortest) * growth, shortest * SAFETY_NET)
         self._interval = shortest if is_down or is_steady else longer
+        self.is_unhurried = is_unhurried

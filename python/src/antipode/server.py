@@ -309,7 +309,7 @@ class Server:
         if is_called and now - pace.asked_at < _BREATH_S:
             # Bounded even while barriers keep arriving: those of one breath are asked for together.
             time.sleep(pace.asked_at + _BREATH_S - now)
-        if is_called and unhurried:
+        if is_called and (unhurried or pace.is_unhurried):
             pace.hurry()
         pace.begin(time.monotonic(), is_paced=now >= due and not is_called)
         self._called = False  # whoever has called by now is among those who are asked for

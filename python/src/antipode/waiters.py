@@ -168,7 +168,8 @@ class Waiters:
             queue = self._ordered[need.epoch] = PositionQueue()
         first = queue.first()
         queue.push(need)
-        return first is not None and first.counter <= need.counter and first.answer is not None
+        hurries = self.only_follows and not need.group.follows  # those that came first may take their time (REC-21)
+        return not hurries and first is not None and first.counter <= need.counter and first.answer is not None
 
     def give_up(self, need: Need, now: float) -> None:
         """The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position."""
@@ -360,14 +361,14 @@ class Waiters:
                 self._settle(need, VISIBLE, released, proof)
             self._drop_probe(epoch, counter)
         elif answer.unknown_epoch:
-            since, _ = self._unknown.pop(epoch, (first.since if first is not None else now, now))
+            since, _ = self._unknown.pop(epoch, (now, now))  # whoever waits may have begun at another server
             self._unknown[epoch] = (since, now)
             self._forget_old(now)
             for need in queue:
                 if need.counter < counter:
                     continue  # it came meanwhile; the server may know its epoch up to there (EPOCH-30)
                 need.answer = answer
-                if now - since >= need.group.timeout:
+                if now - min(since, need.since) >= need.group.timeout:
                     words = f"unknown epoch: {answer.reason}"
                     self._settle(need, unproven(words, UnprovenKind.HISTORY), released)
         elif answer.verdict is Verdict.UNPROVEN:
