@@ -15,7 +15,7 @@ from antipode.pace import CAP_S, SAFETY_NET, Pace
 from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
 from antipode.verdict import VISIBLE, not_yet
-from fakes import PushShim, Target, always, fake_store, until
+from fakes import PushShim, Target, fake_store, until
 from parked_barriers import Waiting
 
 DATA: Final = ("instance", "epoch")

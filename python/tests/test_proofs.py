@@ -182,16 +182,13 @@ def test_an_epoch_is_unknown_since_the_server_said_so() -> None:
         waiters.add(need, 0.0)
         return need
 
-    def answer(at: float) -> None:
+    def over(at: float) -> list[bool]:
         waiters.answer(waiters.choose(at, at), [unknown], {}, at, Proof(at, 0))
+        return [need.done for need in needs]
 
-    patient = parked(60.0, now - 50)
-    answer(now)
-    later = parked(5.0, now)
-    answer(now + 4)
-    assert not later.done
-    answer(now + 5)
-    assert later.done
-    assert not patient.done
-    answer(now + 10)
-    assert patient.done, "its whole deadline has passed"
+    needs = [parked(60.0, now - 50)]
+    assert over(now) == [False]
+    needs.append(parked(5.0, now))
+    assert over(now + 4) == [False, False]
+    assert over(now + 5) == [False, True]
+    assert over(now + 10) == [True, True], "its whole deadline has passed"
