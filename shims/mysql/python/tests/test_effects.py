@@ -172,6 +172,7 @@ INSIDE: dict[str, tuple[Any, ...]] = {
     "that fails": ("CALL in_vain()",),
     "prepared": ("PREPARE q FROM 'CALL twice()'", "EXECUTE q"),
     "several": (f"{INSERT}; COMMIT; BEGIN; {INSERT}",),
+    "several, of which the last fails": (f"{INSERT}; COMMIT; BEGIN; SELECT nothing",),
     "chain": (INSERT, "COMMIT AND CHAIN", INSERT),
     "failed setting": (INSERT, "SET @x = no_such_function()", lambda client: client.commit()),
     "failed start": (INSERT, "SET autocommit = nonsense", lambda client: client.commit()),

@@ -134,12 +134,14 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         )
 
     async def _handle_result(self, *args: Any, **kwargs: Any) -> Any:
-        result = await super()._handle_result(*args, **kwargs)
+        with self._antipode_reading():
+            result = await super()._handle_result(*args, **kwargs)
         await self._antipode_progress(result)
         return result
 
     async def _handle_binary_result(self, *args: Any, **kwargs: Any) -> Any:
-        result = await super()._handle_binary_result(*args, **kwargs)
+        with self._antipode_reading():
+            result = await super()._handle_binary_result(*args, **kwargs)
         await self._antipode_progress(result)
         return result
 

@@ -116,12 +116,14 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         )
 
     def _handle_result(self, *args: Any, **kwargs: Any) -> Any:
-        result = super()._handle_result(*args, **kwargs)
+        with self._antipode_reading():
+            result = super()._handle_result(*args, **kwargs)
         at_once(self._antipode_progress(result))
         return result
 
     def _handle_binary_result(self, *args: Any, **kwargs: Any) -> Any:
-        result = super()._handle_binary_result(*args, **kwargs)
+        with self._antipode_reading():
+            result = super()._handle_binary_result(*args, **kwargs)
         at_once(self._antipode_progress(result))
         return result
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from mysql.connector.constants import ClientFlag, ServerCmd
@@ -126,6 +127,16 @@ class ConnectorDriving(Driving):
         await self._antipode_write(
             connection._protocol.make_command(ServerCmd.QUERY, attributes + sql), timeout=timeout
         )
+
+    @contextmanager
+    def _antipode_reading(self) -> Iterator[None]:
+        """Know for the block, in which a result is read, that nothing follows an error: the client does not."""
+        try:
+            yield
+        except Error:
+            self._antipode_due = False
+            self._have_next_result = False
+            raise
 
     def _handle_server_status(self, flags: int) -> None:
         super()._handle_server_status(flags)  # type: ignore[misc]
