@@ -8,10 +8,12 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import Verdict, discovery
+from antipode import Verdict, WriteId, discovery
+from antipode.need import Group, Proof
 from antipode.server import Server
 from antipode.shim import Store, StoreOptions, join_store
 from antipode.verdict import NOT_YET, VISIBLE
+from antipode.waiters import Waiters
 from antipode.waiting import wait_for_server
 from fakes import FakeShim, Target, always, fake_store, until
 from parked_barriers import WRITE, Client, Waiting, follow, is_parked, judged
@@ -109,10 +111,12 @@ def test_no_pass_by_what_a_server_showed_before_another_one_left(monkeypatch: py
 
 
 def test_a_server_leaves_before_the_barrier_is_parked_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """BAR-65: between its naming and the parking, while the thread that asks it has nothing to look for."""
+    """BAR-65: between its naming and the parking, and the thread that asks it has seen it leave before that."""
     store, listed, late = listed_store()
-    assert not antipode.barrier(WRITE, timeout=0.2, on_timeout="proceed").satisfied
     server = store.server_at("late")
+    assert server is not None
+    threading.Thread(target=wait_for_server, args=(server, WRITE, 60.0), daemon=True).start()
+    until(lambda: late.asked)
     park = Server.park
 
     def park_late(self: Server, need: Any) -> bool:
@@ -120,7 +124,7 @@ def test_a_server_leaves_before_the_barrier_is_parked_there(monkeypatch: pytest.
             listed.remove(late)
             for source in list(store._discoveries.values()):
                 source.attempt()
-            until(lambda: self.known_under == store.generation or not self.waiters.live)
+            until(lambda: self.known_under == store.generation)
         return park(self, need)
 
     monkeypatch.setattr(Server, "park", park_late)
@@ -161,16 +165,32 @@ def test_a_client_that_is_gone_is_waited_for_no_more() -> None:
     assert waiting.end().complete
 
 
-def test_a_server_that_left_counts_for_no_row_of_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """BAR-40, BAR-65: barriers that went on elsewhere did not wait there in vain, and nobody asks on for them."""
-    monkeypatch.setattr(discovery, "REFRESH_S", 0.2)
-    store, listed, late = listed_store()
-    server = store.server_at("late")
-    assert server is not None
-    waiting = [Waiting(timeout=4.0) for _ in range(6)]
-    until(lambda: store.parked_threads == 6)
-    listed.remove(late)
-    assert all(each.end().satisfied for each in waiting)
-    assert server.waiters.live == 0
-    assert not server.waiters.probes
-    assert not server.waiters._stuck
+def test_who_goes_on_elsewhere_counts_for_no_row_of_timeouts() -> None:
+    """BAR-40, BAR-65: it did not wait there in vain, and nobody asks on for it."""
+    [server] = fake_store("posts", Target("late", always(NOT_YET))).servers()
+    waiters, group = Waiters(), Group(1.0, lambda: None, None)
+    group.has_changed = lambda: True
+    waiters.add(group.add(WriteId.position("posts", "e", 1), server), 0.0)
+    assert group.end_outdated()
+    assert not group.end_outdated(), "one releases it"
+    for need in group.end():
+        waiters.give_up(need, group.since + 0.9)
+    assert waiters.live == 0
+    assert not waiters.probes
+    assert not waiters._stuck
+
+
+def test_what_does_not_stand_is_no_pass_where_the_time_is_over_as_well() -> None:
+    """BAR-63, BAR-65: a wait that ends since the servers are others looks at its proofs, as at the deadline."""
+    first, second = fake_store("posts", *(Target(name, always(VISIBLE)) for name in ("first", "second"))).servers()
+    group = Group(1.0, lambda: None, None)
+    group.has_changed = lambda: True
+    needs = [group.add(WriteId.position("posts", "e", 1), server) for server in (first, second)]
+    for need in needs:
+        group.settle(need, VISIBLE, Proof(group.since, need.server.generation))
+    first.reset()
+    assert group.end_outdated()
+    assert group.end() == needs[:1]
+    assert needs[0].answer is not None
+    assert needs[0].answer.verdict is Verdict.NOT_YET
+    assert needs[1].answer is VISIBLE
