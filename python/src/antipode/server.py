@@ -143,6 +143,11 @@ class Server:
         """Whether somebody new waits: a blocking `wait` answers now, and is called anew with what is wanted then."""
         return self._poked
 
+    @property
+    def is_unhurried(self) -> bool:
+        """Whether only records are made of what is asked (REC-21): a `wait` that looks by itself answers at once."""
+        return self.waiters.only_follows
+
     def rest(self, lead: float) -> float | None:
         """Sleep in a blocking `wait`, until it is worth a glance for some seconds; see `Pace.rest`."""
         with self._lock:
@@ -314,8 +319,9 @@ class Server:
         pace.begin(time.monotonic(), is_paced=now >= due and not is_called)
         self._called = False  # whoever has called by now is among those who are asked for
         moved = self._round(wanted)
-        pace.blocks = moved or self._poked or time.monotonic() - pace.asked_at > _WAIT_SLICE_S / 2
-        is_steady = (moved and not unhurried) or self.store.shim.own_pace > 0
+        is_moving = moved and not unhurried
+        pace.blocks = is_moving or self._poked or time.monotonic() - pace.asked_at > _WAIT_SLICE_S / 2
+        is_steady = is_moving or self.store.shim.own_pace > 0
         pace.end(self._asked_at, shortest, is_down=self._reach.is_down, is_steady=is_steady, is_unhurried=unhurried)
 
     def _due(self, pace: Pace, shortest: float, now: float) -> float:

@@ -120,7 +120,8 @@ class Shim(ABC):
     def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
         """Like `visible`, but blocks at the server up to `timeout` seconds for the first of the writes.
 
-        One that can end early looks at `server.interrupted`: somebody new waits for another write.
+        One that can end early looks at `server.interrupted`: somebody new waits for another write. One that asks again
+        and again by itself answers at once where `server.is_unhurried`.
         """
         raise NotImplementedError(f"{self.kind} has no blocking wait")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import antipode
 import pytest
-from antipode import Lineage, WriteId
+from antipode import Lineage, WriteId, following
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql.session import Session
 from pg_regions import INSERT, STORE, Posts, until
@@ -74,3 +74,17 @@ def test_a_standby_that_replays_all_the_time_is_asked_when_a_position_should_be_
         lineage = quiet_posts.write(f"again-{number}")
         assert antipode.barrier(lineage, timeout=50).satisfied
         assert quiet_posts.shows("b1", f"again-{number}")
+
+
+def test_a_standby_is_asked_at_leisure_for_what_is_followed(
+    quiet_posts: Posts, writes: None, questions: list[float]
+) -> None:
+    """REC-21, BAR-66: for a record of a write it is neither glanced at nor looked at twice a millisecond."""
+    [near] = quiet_posts.write("near").of_store(STORE)
+    assert isinstance(near.version, antipode.Ordered)
+    far = WriteId.position(STORE, near.version.epoch, near.version.counter + 10**12)
+    followed = following.follow([(quiet_posts.server("b1"), far)], lambda _: None)
+    assert followed is not None
+    until(lambda: len(questions) > 40, 60.0)
+    followed.forget()
+    assert questions[40] - questions[0] > 0.5, "from 5 ms on, a quarter longer each time"

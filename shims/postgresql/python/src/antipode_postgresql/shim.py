@@ -85,8 +85,9 @@ class PostgresqlShim(Shim, BranchTable):
         while True:
             server.begin_question()
             answers = self.visible(ids, server)
-            left = deadline - time.monotonic()
-            if left <= POLL_S or server.interrupted or any(one.verdict is not Verdict.NOT_YET for one in answers):
+            is_late = deadline - time.monotonic() <= POLL_S
+            is_told = any(one.verdict is not Verdict.NOT_YET for one in answers)
+            if is_late or is_told or server.interrupted or server.is_unhurried:
                 return answers
             if not self._pause(ids, server):
                 return answers
