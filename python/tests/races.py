@@ -269,10 +269,10 @@ class Mutant(NamedTuple):
 
 
 MUTANTS: Final = {
-    "compares": Mutant(Group, "conclude", {"for each in proofs if": "for each in proofs[:0] if"}),
+    "compares": Mutant(Group, "conclude", {"if not stale or ": "if stale is not None or "}),
     "comparesCopy": Mutant(
-        Group, "conclude", {"proofs = [(": "proofs = ((", "if need.needs_proof]": "if need.needs_proof)"}
-    ),
+        Group, "conclude", {"since = self._oldest\n": "since = self._oldest\n        if True:\n"}
+    ),  # without the lock
     "openIsAState": Mutant(Group, "_open", {"if self._over or ": "if self._over and "}),
     "growsFirst": Mutant(
         Server,

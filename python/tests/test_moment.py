@@ -317,6 +317,10 @@ class _Parking:
         self.generation = 0
         self.parked: list[object] = []
         self.meanwhile: Callable[[], object] = lambda: None
+        self.kept: Proof | None = None
+
+    def kept_proof(self, need: object, since: float) -> Proof | None:
+        return None if self.kept is None or self.kept.asked_at < since else self.kept
 
     def park(self, need: object) -> bool:
         self.parked.append(need)
@@ -406,6 +410,25 @@ def test_what_does_not_stand_is_opened_once_and_asked_for_at_once() -> None:
     assert group.settle(group.needs[1], VISIBLE, Proof(now + 10 - settings().free_path_ttl / 2, 0))
     assert group.conclude()
     assert not group.conclude(), "whoever comes first releases"
+
+
+@pytest.mark.parametrize(
+    ("age", "generation", "stands"),
+    [(0.5, 0, True), (1.5, 0, False), (0.5, 1, False)],
+    ids=["in time", "too old", "of data that are gone"],
+)
+def test_a_later_answer_to_others_stands_for_a_proof_that_is_too_old(age: float, generation: int, stands: bool) -> None:
+    """BAR-63: a server that a push keeps fresh is not asked again for each barrier that waited for another one."""
+    first, second = _Parking(), _Parking()
+    group, _ = _group([first, second])
+    now = time.monotonic()
+    group.settle(group.needs[0], VISIBLE, Proof(now, 0))
+    first.kept = Proof(now + 10 - age * settings().free_path_ttl, 0)
+    first.generation = generation
+    assert group.settle(group.needs[1], VISIBLE, Proof(now + 10, 0))
+    assert group.conclude() is stands
+    assert bool(first.parked) is not stands
+    assert second.parked == []
 
 
 def test_two_threads_that_look_at_once_open_a_need_once() -> None:

@@ -4,8 +4,8 @@ How a barrier ends (BAR-63; the steps are those of `spec/tla/Reopen.tla`, the ag
 1. An answer settles a need under the generation that its server was in when the question was asked, with the time of
    the asking. Both are written under the group's lock, and so is how many needs are open.
 2. Whoever settles the last one notes *the moment*: when its question was asked. Then, with no lock of a server held, he
-   copies all proofs in one step and compares each with its server's generation. Generations only grow, so what is equal
-   later was equal at the copy: that is the instant at which all stood.
+   takes the group's lock, under which no proof changes, and compares each with its server's generation. Generations only
+   grow, so what is equal later was equal when the lock was taken: that is the instant at which all stood.
 3. What does not stand is opened again and asked for at once. Where only its age was too great the moment stays, so
    that one more round is enough however slow the link is; where the data may be others it is another moment.
 4. One test-and-set decides who releases. The deadline looks once more itself: what does not stand then is not visible.
@@ -107,6 +107,17 @@ class Need:
     def needs_proof(self) -> bool:
         """Return whether it counts as visible by an answer that may stop to be true (a closed branch stays closed)."""
         return self.answer is not None and self.answer.verdict is Verdict.VISIBLE and not (self.branch or self.divided)
+
+    def renew(self, since: float) -> bool:
+        """Take the proof of an answer to others, asked for since then, in place of one of the same data that is too old.
+
+        Return False where there is none. The lock of its group is held.
+        """
+        proof = self.server.kept_proof(self, since)
+        if proof is None or proof.generation != self.generation or self.generation != self.server.generation:
+            return False
+        self.asked_at = proof.asked_at
+        return True
 
 
 class Group:
@@ -291,14 +302,16 @@ class Group:
             with self._lock:
                 if self._left or self._over:
                     return False
-                if self.follows:  # nobody relies on a record
-                    return self._end_once()
                 since = self._oldest
-                proofs = [(need, need.generation, need.asked_at) for need in self.needs if need.needs_proof]
-            stale = [each for each in proofs if each[1] != each[0].server.generation or each[2] < since]
-            if not stale:
-                with self._lock:  # another thread may have opened one that was reset since
-                    return not self._left and self._end_once()
+                stale = [
+                    (need, need.generation, need.asked_at)
+                    for need in self.needs
+                    if (need.generation != need.server.generation or need.asked_at < since)
+                    and need.needs_proof
+                    and not need.renew(since)
+                ]
+                if not stale or self.follows:  # nobody relies on a record
+                    return self._end_once()
             may_be_over = False
             for need, generation, asked_at in stale:
                 if self._open(need, generation, asked_at, since):

@@ -202,7 +202,7 @@ class Server:
             except (OSError, RuntimeError, MemoryError) as error:  # nothing is asked, nothing is known (BAR-61)
                 words = f"this process can start nothing that asks {self.address} ({error})"
                 return need.group.settle(need, unproven(words, UnprovenKind.OWN_FAULT))
-            proof = self._kept_proof(need, now)
+            proof = self.kept_proof(need, max(need.fresh_from, now - settings().free_path_ttl))
             if proof is not None:
                 return need.group.settle(need, VISIBLE, proof)
             if self.is_out(now):
@@ -213,12 +213,12 @@ class Server:
             self._poke()
         return False
 
-    def _kept_proof(self, need: Need, now: float) -> Proof | None:
-        """Return what proves a position without a question: an answer to others, which is fresh enough."""
+    def kept_proof(self, need: Need, since: float) -> Proof | None:
+        """Return what proves a position without a question: an answer to others that were asked since then (no lock)."""
         applied, asked_at, generation = self._proofs
-        if need.counter < 0 or asked_at < need.fresh_from or now - asked_at > settings().free_path_ttl:
+        if need.counter < 0 or asked_at < since or applied.get(need.epoch, -1) < need.counter:
             return None
-        return Proof(asked_at, generation, is_kept=True) if applied.get(need.epoch, -1) >= need.counter else None
+        return Proof(asked_at, generation, is_kept=True)
 
     def give_up(self, need: Need) -> None:
         """The barrier's deadline has passed, or it was cancelled."""
