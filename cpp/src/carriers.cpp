@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "antipode/wire.h"
 #include "text.h"
@@ -61,6 +62,27 @@ std::optional<std::string> JoinedValues(const Carrier& headers, std::string_view
   const std::vector<std::string> values = ValuesOf(headers, name);
   if (values.empty()) return std::nullopt;
   return Joined(values, ",");
+}
+
+using Directives = std::map<std::string, std::optional<std::string>>;
+
+// The headers that tell caches what they may keep; those of vendors end like the second.
+bool TellsCaches(std::string_view name) {
+  constexpr std::string_view kOfVendor = "-cdn-cache-control";
+  return name == "cache-control" || name == "cdn-cache-control" || name == "surrogate-control" ||
+         (name.size() > kOfVendor.size() && name.substr(name.size() - kOfVendor.size()) == kOfVendor);
+}
+
+bool Shares(const Directives& directives) {
+  if (directives.count("public") != 0) return true;
+  for (const char* const word : {"private", "no-store", "no-cache"}) {
+    const auto found = directives.find(word);  // with the name of a field it speaks of that alone
+    if (found != directives.end() && !found->second) return false;
+  }
+  auto age = directives.find("s-maxage");
+  if (age == directives.end()) age = directives.find("max-age");
+  if (age == directives.end()) return false;
+  return !age->second || age->second->empty() || age->second->find_first_not_of('0') != std::string::npos;
 }
 
 }  // namespace
@@ -164,13 +186,21 @@ void Rewrite(Carrier& headers, const std::optional<std::string>& text, Formats f
   }
 }
 
-bool IsPublic(const Carrier& headers) {
-  for (const std::string& line : ValuesOf(headers, "cache-control")) {
+bool IsShared(const Carrier& headers) {
+  std::map<std::string, Directives> found;
+  headers.ForEach([&](std::string_view name, std::string_view line) {
+    std::string lower = Lower(name);
+    if (!TellsCaches(lower)) return;
+    Directives& directives = found[std::move(lower)];
     for (const std::string_view directive : SplitAt(line, ',')) {
-      if (EqualsIgnoringCase(Trim(directive.substr(0, directive.find('=')), wire::kWhiteSpace), "public")) return true;
+      const std::size_t equals = directive.find('=');
+      std::string word = Lower(Trim(directive.substr(0, equals), wire::kWhiteSpace));
+      std::optional<std::string> value;
+      if (equals != std::string_view::npos) value = std::string(Trim(directive.substr(equals + 1), " \t\""));
+      directives.insert_or_assign(std::move(word), std::move(value));
     }
-  }
-  return false;
+  });
+  return std::any_of(found.begin(), found.end(), [](const auto& each) { return Shares(each.second); });
 }
 
 std::vector<std::string> ValuesOf(const Carrier& headers, std::string_view name) {

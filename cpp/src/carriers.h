@@ -24,8 +24,8 @@ std::optional<std::string> WithMember(std::string_view baggage, std::string_view
 // Makes headers carry this lineage text and no older one. With no text the lineage is only taken out.
 void Rewrite(Carrier& headers, const std::optional<std::string>& text, Formats formats);
 
-// Whether `Cache-Control` lets a shared cache keep the response for everybody (PROP-16).
-bool IsPublic(const Carrier& headers);
+// Whether a shared cache may keep a response with these headers, for others than its caller (PROP-71).
+bool IsShared(const Carrier& headers);
 
 // The values of the lines of this name, in order.
 std::vector<std::string> ValuesOf(const Carrier& headers, std::string_view name);

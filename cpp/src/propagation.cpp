@@ -17,7 +17,7 @@ namespace {
 void AnswerWith(Carrier& headers, LineageScope& scope, std::optional<bool> is_public) {
   const std::shared_ptr<Inbound> inbound = scope.inbound();
   if (inbound == nullptr) return;
-  const bool shared = is_public.value_or(IsPublic(headers));
+  const bool shared = is_public.value_or(IsShared(headers));
   const std::optional<std::string> text = inbound->ResponseText(scope, shared);
   if (text) {
     headers.Set(kLineageHeader, *text);

@@ -9,7 +9,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode import PendingWriteError, WriteId
-from antipode.carriers import Formats, is_public, read, rewrite, with_member, without_member
+from antipode.carriers import Formats, read, rewrite, with_member, without_member
 from antipode.pending import PendingWrite
 from antipode.propagation import (
     extract_request,
@@ -249,8 +249,6 @@ def test_a_public_response_carries_none() -> None:
         response = {"Cache-Control": "max-age=60, PUBLIC", "Antipode-Lineage": TEXT}
         inject_response(response)
         assert response == {"Cache-Control": "max-age=60, PUBLIC"}
-    assert is_public(["s-maxage=1", "public"])
-    assert not is_public(["private", "x-public=1", "publicity"])
 
 
 def test_what_is_written_after_the_header_left_is_late() -> None:

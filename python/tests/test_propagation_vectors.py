@@ -14,6 +14,7 @@ from antipode.carriers import (
     JMS_PROPERTY,
     LINEAGE_HEADER,
     Formats,
+    is_shared,
     read,
     rewrite,
     without_member,
@@ -45,6 +46,11 @@ def test_extract(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     assert counted.count("malformed") == case["malformed"]
     lines = [without_member(value) for name, value in headers if name.lower() == "baggage"]
     assert [member.strip() for line in lines for member in line.split(",") if member.strip()] == case["rest"]
+
+
+@pytest.mark.parametrize("case", cases("propagation-cache"))
+def test_cache(case: dict[str, Any]) -> None:
+    assert is_shared([(name, value) for name, value in case["headers"]]) is case["shared"]
 
 
 @pytest.mark.parametrize("case", cases("propagation-names"))

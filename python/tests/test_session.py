@@ -317,9 +317,14 @@ def test_several_cookies_are_joined(browser: Browser) -> None:
     assert browser.seen[-1] == Lineage([block(9)])
 
 
-def test_a_public_response_sets_none(browser: Browser, caplog: pytest.LogCaptureFixture) -> None:
-    """SESS-12."""
-    assert cookie_of(browser.get("/7?cache-control=public")) is None
+@pytest.mark.parametrize(
+    "header", ["cache-control=public", "cache-control=s-maxage=60", "cdn-cache-control=max-age=60"]
+)
+def test_a_response_that_a_shared_cache_may_keep_sets_none(
+    browser: Browser, caplog: pytest.LogCaptureFixture, header: str
+) -> None:
+    """SESS-12, PROP-71."""
+    assert cookie_of(browser.get(f"/7?{header}")) is None
     assert "shared caches may keep the response" in caplog.text
 
 

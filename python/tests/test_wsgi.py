@@ -249,13 +249,14 @@ def test_nested_stacks_share_the_scope_of_the_outermost() -> None:
     assert headers["antipode-lineage"] == ANSWER
 
 
-def test_a_public_response_carries_none() -> None:
-    """PROP-16."""
+@pytest.mark.parametrize("word", ["Public", "s-maxage=60"])
+def test_a_response_that_a_shared_cache_may_keep_carries_none(word: str) -> None:
+    """PROP-16, PROP-71."""
 
     def app(environ: Any, start_response: Any) -> Iterable[bytes]:
         start_response(
             "200 OK",
-            [("Content-Type", "text/plain"), ("cache-control", "Public"), ("antipode-lineage", TEXT)],
+            [("Content-Type", "text/plain"), ("cache-control", word), ("antipode-lineage", TEXT)],
         )
         antipode.append(AFTER)
         return [b"done"]

@@ -79,6 +79,14 @@ TEST(PropagationVectors, Place) {
   });
 }
 
+TEST(PropagationVectors, Cache) {
+  RunVectors("propagation-cache", [](const Json& vector) {
+    Lines lines;
+    for (const Json& line : vector.at("headers")) lines.emplace_back(line.at(0), line.at(1));
+    EXPECT_EQ(IsShared(HeaderCarrier(lines)), vector.at("shared").get<bool>());
+  });
+}
+
 TEST(PropagationVectors, Names) {
   const std::map<std::string, std::string_view> names = {
       {"http-header", kLineageHeader},    {"baggage-key", kBaggageKey},  {"grpc-metadata", kLineageHeader},

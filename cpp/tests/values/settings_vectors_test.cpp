@@ -162,6 +162,7 @@ TEST(Vectors, OfEveryKindAreRun) {
       "wire-hashed-key",   "wire-hop",          "wire-budget",          "wire-serialize-limits", "wire-header",
       "lineage-join",      "lineage-associate", "lineage-compare",      "lineage-additions",   "lineage-remove",
       "lineage-complete",  "lineage-implausible", "propagation-extract", "propagation-place",  "propagation-names",
+      "propagation-cache",
       "trust-addresses",   "trust-peers",       "trust-request-in",     "trust-hosts",         "trust-seal",
       "trust-seal-make",   "trust-keys-file",   "configuration",        "configuration-stores", "hybrid-clock",
       "hybrid-clock-place", "shim-envelope",    "shim-envelope-broken"};

@@ -25,7 +25,7 @@ from antipode.carriers import (
     JMS_PROPERTY,
     LINEAGE_HEADER,
     Arrived,
-    is_public,
+    is_shared,
     read,
     without_member,
 )
@@ -239,7 +239,7 @@ class _Answer:
     def _start(self, message: Message) -> Message:
         self._started = True
         headers = list(message.get("headers") or ())
-        self._public = is_public(value.decode("latin-1") for name, value in headers if name.lower() == b"cache-control")
+        self._public = is_shared(headers)
         if any(name.lower() == _LINEAGE for name, _ in headers) and (self._public or not self._inbound.may_answer()):
             headers = [header for header in headers if header[0].lower() != _LINEAGE]
         headers += self._said()

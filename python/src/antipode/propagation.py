@@ -22,7 +22,7 @@ from antipode.carriers import (
     NOTHING,
     Arrived,
     Headers,
-    is_public,
+    is_shared,
     pairs,
     read,
     rewrite,
@@ -156,6 +156,13 @@ class Inbound:
         told = None  # what the caller has already is not said again, and is what it depends on all the same (HIST-30)
         if settings().history and self.scope.lineage:
             told = self.scope.lineage
+        if new and public:
+            logs.warn(
+                "response shared",
+                "what a request wrote goes back to nobody: shared caches may keep the response.",
+                count_as="dropped",
+                code="AP404",
+            )
         if (not new and told is None) or public:
             return None
         trust = self._trust()
@@ -236,13 +243,13 @@ def extract_request(headers: Headers, peer: str | None = None, *, edge: bool | N
 def inject_response(headers: MutableMapping[str, str], *, public: bool | None = None) -> None:
     """Puts what this request's scope added into the response's headers, before they leave.
 
-    `public` says that shared caches may keep the response; by default its `Cache-Control` is read.
+    `public` says that shared caches may keep the response; by default its headers say it (PROP-71).
     """
     inbound = otel.get_current().get(_INBOUND)
     if not isinstance(inbound, Inbound):
         return
     if public is None:
-        public = is_public(value for name, value in pairs(headers) if name == "cache-control")
+        public = is_shared(headers)
     text = inbound.response_text(public=public)
     if text is not None:
         headers[LINEAGE_HEADER] = text

@@ -326,8 +326,7 @@ class Visit:
         if public:
             logs.warn(
                 "session",
-                "what a request wrote was not kept for its session: shared caches may keep the response "
-                "(Cache-Control: public).",
+                "what a request wrote was not kept for its session: shared caches may keep the response.",
                 count_as="dropped",
                 code="AP410",
             )

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode.answering import MOST_OCTETS, PATH, Answer, Question, refusal
-from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, is_public, read, without_member
+from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, is_shared, read, without_member
 from antipode.propagation import Inbound, Joined, instrument, joined
 from antipode.session import Session, Visit
 from antipode.site import skip_packages
@@ -181,7 +181,7 @@ class _Answer(Iterator[bytes]):
             return
         status, headers, exc_info = self._held
         headers = list(headers)
-        public = is_public(value for name, value in headers if name.lower() == "cache-control")
+        public = is_shared(headers)
         if any(name.lower() == LINEAGE_HEADER for name, _ in headers) and (public or not self._inbound.may_answer()):
             headers = [header for header in headers if header[0].lower() != LINEAGE_HEADER]
         headers += self._said(public=public)

@@ -121,9 +121,9 @@ public final class Inbound implements AutoCloseable {
    * The header's value for what the scope added since it was last asked; null where none is to be sent. From now on what
    * is written comes late, and is counted (PROP-13, PROP-16).
    *
-   * @param isPublic whether shared caches may keep the response
+   * @param isShared whether shared caches may keep the response
    */
-  public synchronized String responseText(boolean isPublic) {
+  public synchronized String responseText(boolean isShared) {
     scope.sent();
     if (ProcessSettings.inForce().mode() == Mode.OFF) {
       return null;
@@ -131,7 +131,7 @@ public final class Inbound implements AutoCloseable {
     Lineage added = scope.additions();
     Lineage fresh = added.addedTo(reported);
     reported = added;
-    if (isPublic || !fresh.hasContent() && !Recorder.isOn()) {
+    if (isShared || !fresh.hasContent() && !Recorder.isOn()) {
       return null;
     }
     TrustSettings trust = trust();
@@ -145,11 +145,11 @@ public final class Inbound implements AutoCloseable {
 
   /** Puts what the scope added into the headers of the response, before they leave (PROP-13). */
   public void injectResponse(HeaderCarrier headers) {
-    boolean isPublic = Carriers.isPublic(Propagation.valuesOf(headers, "cache-control"));
-    String text = responseText(isPublic);
+    boolean isShared = Carriers.isShared(headers.lines());
+    String text = responseText(isShared);
     if (text != null) {
       headers.set(Carriers.LINEAGE_HEADER, text);
-    } else if (isPublic || !mayAnswer()) {
+    } else if (isShared || !mayAnswer()) {
       headers.remove(Carriers.LINEAGE_HEADER);
     }
   }

@@ -323,8 +323,6 @@ class PropagationTest {
       Map<String, String> cache = Map.of("Cache-Control", "max-age=60, PUBLIC");
       assertThat(answer(Map.of("Cache-Control", "max-age=60, PUBLIC", "Antipode-Lineage", TEXT))).isEqualTo(cache);
     }
-    assertThat(Carriers.isPublic(List.of("s-maxage=1", "public"))).isTrue();
-    assertThat(Carriers.isPublic(List.of("private", "x-public=1", "publicity"))).isFalse();
   }
 
   /** PROP-16: asked again, only what is new comes, as in a trailer. */

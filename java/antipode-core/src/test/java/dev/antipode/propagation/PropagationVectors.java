@@ -21,6 +21,7 @@ public final class PropagationVectors {
   public static final Map<String, Consumer<JsonNode>> KINDS = Map.of(
       "propagation-extract", PropagationVectors::extract,
       "propagation-place", PropagationVectors::place,
+      "propagation-cache", PropagationVectors::cache,
       "propagation-names", PropagationVectors::name);
 
   private static final Map<String, String> NAMES = Map.of(
@@ -76,6 +77,12 @@ public final class PropagationVectors {
     assertThat(headers.get("baggage")).isEqualTo(textOrNull(vector.get("out").get("baggage")));
     assertThat(headers.get("antipode-lineage")).isEqualTo(textOrNull(vector.get("out").get("antipode_lineage")));
     assertThat(headers.get("uberctx-antipode")).isEqualTo(textOrNull(vector.get("out").path("uberctx_antipode")));
+  }
+
+  private static void cache(JsonNode vector) {
+    List<Header> headers = new ArrayList<>();
+    vector.get("headers").forEach(line -> headers.add(new Header(line.get(0).asText(), line.get(1).asText())));
+    assertThat(Carriers.isShared(headers)).isEqualTo(vector.get("shared").asBoolean());
   }
 
   private static void name(JsonNode vector) {

@@ -1,6 +1,7 @@
 package dev.antipode.http;
 
 import dev.antipode.propagation.Carriers;
+import dev.antipode.propagation.Header;
 import dev.antipode.propagation.Inbound;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
@@ -41,12 +42,14 @@ final class InboundResponse extends HttpServletResponseWrapper {
       return;
     }
     left = true;
-    boolean isPublic = Carriers.isPublic(super.getHeaders("Cache-Control"));
-    String text = inbound.responseText(isPublic);
+    boolean isShared = Carriers.isShared(super.getHeaderNames().stream()
+        .flatMap(name -> super.getHeaders(name).stream().map(value -> new Header(name, value)))
+        .toList());
+    String text = inbound.responseText(isShared);
     if (text != null) {
       super.addHeader(Carriers.LINEAGE_HEADER, text);
     }
-    if (!isPublic && inbound.mayAnswer()) {
+    if (!isShared && inbound.mayAnswer()) {
       applications.forEach(value -> super.addHeader(Carriers.LINEAGE_HEADER, value));
     }
   }
