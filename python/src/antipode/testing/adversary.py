@@ -1,0 +1,387 @@
+"""The adversary: random programs of an application, through a store's wrapped client, on real servers (spec SHIM-49).
+
+A seed draws what a program does: it enters scopes, begins, writes in one of the store's ways, commits in one of them,
+rolls back, chains, kills its connection; what leaves a scope in between is kept. Each write has a row of its own, so
+that the rows at the primary tell, without Antipode, what was committed. Nothing reaches the replicas meanwhile: what is
+at the primary is at none of them. Then four things have to hold:
+
+1. *Recorded*: a barrier on what left a scope that had written such a row does not pass as complete; nor did its own.
+2. *Waiting*: a read that waits, in a scope that came with that, gives no answer, in any way in which the store is read.
+3. *Serving*: the wrapped client raises nothing but what the plain one raises.
+4. *Visible*: while the links carry again, each replica has the rows behind a barrier that passes; and each passes:
+   what was rolled back is not waited for.
+
+A store gives a `Stage`; `play(stage, runs, seed)` plays programs and makes smaller what it finds, `check(tally)`
+asserts that nothing was found and that enough was looked at.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import random
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
+
+from antipode.barrier import barrier
+from antipode.errors import AntipodeError
+from antipode.lineage import Lineage
+from antipode.operations import root, scope, stop
+from antipode.result import BarrierResult
+from antipode.scope import Scope
+from antipode.settings import configure
+
+__all__ = ["Finding", "Program", "Stage", "Step", "Tally", "check", "draw", "play"]
+
+BATCH: Final = 20
+"""So many programs are played between a cut of the links and their healing."""
+PATIENCE_S: Final = 30.0
+"""Within which what is at the primary comes to the replicas, on a busy machine."""
+_READ_S: Final = 0.05
+"""How long a read waits that has to wait in vain, in seconds."""
+_MOST_FOUND: Final = 5
+
+
+class Stage(ABC):
+    """A store with a primary and replicas whose links can be cut, in the words of the adversary.
+
+    `open` and `reader` wrap clients under `name`, with `replicas=` all `replicas`.
+    """
+
+    name: ClassVar[str] = "adversary"
+    """The store's logical name."""
+    errors: ClassVar[tuple[type[Exception], ...]]
+    """What the plain client raises."""
+    writes: ClassVar[Mapping[str, Callable[[Any, str], object]]]
+    """Ways to write a row that nobody wrote before, by its name; each may fail."""
+    acts: ClassVar[Mapping[str, Callable[[Any], object]]]
+    """What else an application does with a client: begin, commit, roll back, save, chain, prepare, be killed."""
+    reads: ClassVar[Mapping[str, Callable[[Any, str], Any]]]
+    """Ways to look by a `reader` whether a row is there."""
+    replicas: Sequence[str]
+    """The servers that readers use."""
+
+    @abstractmethod
+    def open(self, kind: int) -> Any:
+        """Return a new wrapped client of the primary, in whatever form `writes` and `acts` take it.
+
+        kind: a number that chooses which of the store's clients it is, and how it begins.
+        """
+
+    @abstractmethod
+    def close(self, client: Any) -> None:
+        """Close a client, whatever state it is in."""
+
+    @abstractmethod
+    def reader(self) -> Any:
+        """Return a wrapped client of a replica whose reads wait (`wait_on_read=True`)."""
+
+    @abstractmethod
+    def rows(self, server: str | None = None) -> set[str]:
+        """Return the rows at a server, the primary where none is named, asked without Antipode."""
+
+    @abstractmethod
+    def cut(self) -> None:
+        """Have nothing reach the replicas from now on; they answer. What is at the primary now has reached them."""
+
+    @abstractmethod
+    def heal(self) -> None:
+        """Have the links carry again."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a program does next, in a scope and by a client, both by their numbers."""
+
+    kind: str
+    """`write`, `act`, `leave`: something leaves the scope; or `end`: the scope ends, and its number names a new one."""
+    scope: int
+    client: int
+    way: str = ""
+    number: int = 0
+    """Of the row that it writes, within the program."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is played: a seed, the kind of each client, and the steps."""
+
+    seed: int
+    kinds: tuple[int, ...]
+    steps: tuple[Step, ...]
+
+    def row(self, step: Step) -> str:
+        """Return the name of the row that a step writes; those of a smaller program are others."""
+        return f"adv-{self.seed}-{zlib.crc32(repr(self.steps).encode()):x}-{step.number}"
+
+    def lines(self) -> Iterator[str]:
+        """Return what happens, for people."""
+        for step in self.steps:
+            client = f"client {step.client} (kind {self.kinds[step.client]}): " if step.way else ""
+            yield f"  scope {step.scope}: {client}{step.kind} {step.way} {step.number or ''}".rstrip()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What must not be."""
+
+    program: Program
+    rule: str
+    words: str
+
+    def __str__(self) -> str:
+        return "\n".join([f"seed {self.program.seed}, {self.rule}: {self.words}", *self.program.lines()])
+
+
+@dataclass
+class Tally:
+    """What was played, and what was found."""
+
+    programs: int = 0
+    writes: int = 0
+    committed: int = 0
+    texts: int = 0
+    """What left scopes that had written what was committed."""
+    whole: int = 0
+    """Those of them that were complete."""
+    reads: int = 0
+    unproven: int = 0
+    """Texts that no barrier passes, though all has arrived: the servers cannot tell."""
+    findings: list[Finding] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{value} {name}" for name, value in vars(self).items() if name != "findings")
+        return "\n".join([counts, *map(str, self.findings)])
+
+
+@dataclass
+class _Run:
+    """One program as it was played."""
+
+    program: Program
+    wrote: dict[int, set[str]] = field(default_factory=dict)
+    """The rows that each scope tried to write, by its number."""
+    texts: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+    """What left, with the rows that its scope had tried to write by then."""
+    passes: list[frozenset[str]] = field(default_factory=list)
+    """The rows of scopes whose own barrier passed as complete."""
+    findings: list[Finding] = field(default_factory=list)
+
+    def find(self, rule: str, words: str) -> None:
+        self.findings.append(Finding(self.program, rule, words))
+
+
+def draw(seed: int, stage: Stage) -> Program:
+    """Return the program of a seed: few of the store's ways a program, so that rare ones meet."""
+    chance = random.Random(seed)
+    writes = chance.sample(sorted(stage.writes), min(len(stage.writes), chance.randint(1, 4)))
+    acts = chance.sample(sorted(stage.acts), min(len(stage.acts), chance.randint(1, 6)))
+    scopes, kinds = chance.randint(1, 3), tuple(chance.randrange(1000) for _ in range(chance.randint(1, 2)))
+    steps: list[Step] = []
+    for number in range(1, chance.randint(4, 14)):
+        [kind] = chance.choices(["write", "act", "leave", "end"], [8, 7, 3, 1])
+        way = chance.choice({"write": writes, "act": acts}.get(kind, [""]))
+        of_row = number if kind == "write" else 0
+        steps.append(Step(kind, chance.randrange(scopes), chance.randrange(len(kinds)), way, of_row))
+    return Program(seed, kinds, tuple(steps))
+
+
+class _Player:
+    """Plays one program: its scopes live in contexts of their own, side by side."""
+
+    def __init__(self, stage: Stage, program: Program) -> None:
+        self._stage = stage
+        self._run = _Run(program)
+        self._scopes: dict[int, tuple[contextvars.Context, Scope]] = {}
+        self._clients: dict[int, Any] = {}
+
+    def play(self) -> _Run:
+        """Play it all; every scope's lineage leaves once more before its clients are closed, and behind that."""
+        for step in self._run.program.steps:
+            self._do(step)
+        for number in list(self._scopes):
+            self._leave(number)
+        for client in self._clients.values():
+            with suppress(*self._stage.errors):
+                self._stage.close(client)
+        for number in list(self._scopes):
+            self._end(number)
+        return self._run
+
+    def _do(self, step: Step) -> None:
+        context, _ = self._scope(step.scope)
+        if step.kind == "end":
+            self._end(step.scope)
+        elif step.kind == "leave":
+            self._leave(step.scope)
+        elif step.kind == "write":
+            row = self._run.program.row(step)
+            self._run.wrote.setdefault(step.scope, set()).add(row)
+            client = self._client(step.client)
+            self._guard(step, lambda: context.run(self._stage.writes[step.way], client, row))
+        else:
+            client = self._client(step.client)
+            self._guard(step, lambda: context.run(self._stage.acts[step.way], client))
+
+    def _guard(self, step: Step, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except self._stage.errors:
+            return
+        except Exception as error:
+            self._run.find("serving", f"{step.way}: {type(error).__name__}: {error}")
+
+    def _scope(self, number: int) -> tuple[contextvars.Context, Scope]:
+        if number not in self._scopes:
+            context = contextvars.copy_context()
+            self._scopes[number] = context, context.run(root)
+        return self._scopes[number]
+
+    def _client(self, number: int) -> Any:
+        if number not in self._clients:
+            self._clients[number] = self._stage.open(self._run.program.kinds[number])
+        return self._clients[number]
+
+    def _leave(self, number: int) -> None:
+        context, opened = self._scope(number)
+        rows = frozenset(self._run.wrote.get(number, ()))
+        self._run.texts.append((context.run(opened.outgoing).serialize(), rows))
+        if passes(context.run(_look)):
+            self._run.passes.append(rows)
+
+    def _end(self, number: int) -> None:
+        self._leave(number)
+        context, _ = self._scopes.pop(number)
+        context.run(stop)
+        self._run.wrote.pop(number, None)
+
+
+def _look(lineage: Lineage | None = None, timeout: float = 0.0) -> BarrierResult:
+    return barrier(lineage, timeout=timeout, on_timeout="proceed", on_unproven="proceed")
+
+
+def passes(result: BarrierResult) -> bool:
+    """Return whether a barrier says that all of its lineage is visible."""
+    return result.satisfied and result.complete
+
+
+def play(stage: Stage, runs: int, seed: int, say: Callable[[str], object] | None = None) -> Tally:
+    """Play the programs of so many seeds; make what is found smaller. The caller has a registry of its own."""
+    tally = Tally()
+    for first in range(seed, seed + runs, BATCH):
+        programs = [draw(each, stage) for each in range(first, min(first + BATCH, seed + runs))]
+        for finding in _play(stage, programs, tally):
+            smaller = _shrink(stage, finding)
+            tally.findings.append(smaller)
+            if say is not None:
+                say(str(smaller))
+        if len(tally.findings) >= _MOST_FOUND:
+            break
+    return tally
+
+
+def _play(stage: Stage, programs: Sequence[Program], tally: Tally) -> list[Finding]:
+    """Play programs side by side in one cut of the links; return the first finding of each."""
+    configure(timeout=_READ_S)
+    with _cut(stage):
+        reader = stage.reader()
+        runs = [_Player(stage, program).play() for program in programs]
+        there = stage.rows()
+        for run in runs:
+            _judge_record(run, there, tally)
+            _judge_reads(stage, reader, run, there, tally)
+        stage.close(reader)
+    for run in runs:
+        _judge_passes(stage, run, there, tally)
+    return [run.findings[0] for run in runs if run.findings]
+
+
+@contextmanager
+def _cut(stage: Stage) -> Iterator[None]:
+    stage.cut()
+    try:
+        yield
+    finally:
+        stage.heal()
+
+
+def _judge_record(run: _Run, there: set[str], tally: Tally) -> None:
+    tally.programs += 1
+    tally.writes += sum(step.kind == "write" for step in run.program.steps)
+    tally.committed += len({run.program.row(step) for step in run.program.steps} & there)
+    for rows in run.passes:
+        if rows & there:
+            run.find("recorded", f"the scope's own barrier passed without {_one(rows & there)}")
+    for text, rows in run.texts:
+        missing = rows & there
+        if not missing:
+            continue
+        lineage = Lineage.deserialize(text)
+        tally.texts += 1
+        tally.whole += not lineage.incomplete
+        if passes(_look(lineage)):
+            run.find("recorded", f"a barrier on {text!r} passed without {_one(missing)}")
+
+
+def _judge_reads(stage: Stage, reader: Any, run: _Run, there: set[str], tally: Tally) -> None:
+    texts = [(text, rows & there) for text, rows in run.texts if rows & there]
+    for text, missing in texts[-1:]:
+        lineage = Lineage.deserialize(text)
+        if lineage.incomplete:
+            continue  # it says so itself
+        chance = random.Random(run.program.seed)
+        for way in chance.sample(sorted(stage.reads), min(2, len(stage.reads))):
+            tally.reads += 1
+            with scope(lineage):
+                try:
+                    found = stage.reads[way](reader, _one(missing))
+                except Exception as error:
+                    if not isinstance(error, (AntipodeError, *stage.errors)):
+                        run.find("serving", f"{way}: {type(error).__name__}: {error}")
+                    continue
+            if not found:
+                run.find("waiting", f"{way} did not wait for {text!r}, and did not show {_one(missing)}")
+
+
+def _judge_passes(stage: Stage, run: _Run, there: set[str], tally: Tally) -> None:
+    for text, rows in run.texts:
+        lineage = Lineage.deserialize(text)
+        result = _look(lineage, PATIENCE_S)
+        if result.satisfied and not lineage.incomplete:
+            for server in stage.replicas:
+                if missing := (rows & there) - stage.rows(server):
+                    run.find("visible", f"a barrier on {text!r} passed without {_one(missing)} at {server}")
+        elif not lineage.incomplete and not result.satisfied:
+            if any(store.verdict.name == "UNPROVEN" for store in result.stores.values()):
+                tally.unproven += 1
+            else:
+                run.find("visible", f"a barrier on {text!r} does not pass though all has arrived: {result}")
+
+
+def _one(rows: Iterable[str]) -> str:
+    return min(rows)
+
+
+def _shrink(stage: Stage, finding: Finding) -> Finding:
+    """Return the same fault of a program without the steps that it does not take."""
+    best, place = finding, 0
+    while place < len(best.program.steps):
+        steps = best.program.steps
+        smaller = replace(best.program, steps=steps[:place] + steps[place + 1 :])
+        same = [each for each in _play(stage, [smaller], Tally()) if each.rule == finding.rule]
+        if same:
+            best, place = same[0], 0
+        else:
+            place += 1
+    return best
+
+
+def check(tally: Tally, *, most_unproven: float = 0.02) -> None:
+    """Assert that nothing was found, and that it was looked for: rows were committed, and lineages were complete."""
+    assert not tally.findings, f"{tally}"
+    assert tally.committed > tally.programs / 2, f"hardly anything was committed: {tally}"
+    assert tally.whole > tally.texts / 4, f"hardly a lineage was complete: {tally}"
+    assert tally.unproven <= most_unproven * max(tally.texts, 50), f"too much could not be proved: {tally}"

@@ -1,0 +1,33 @@
+"""The adversary on PostgreSQL: short always, long in `make test-stores` (spec SHIM-49)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from antipode.testing import adversary, isolated
+from antipode_lab import Lab
+from antipode_lab.stores.postgresql import PostgresqlStore
+from pg_adversary import PostgresqlStage
+from pg_regions import prepare
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[PostgresqlStage]:
+    options = {"postgresql": {"config": {"max_prepared_transactions": "20"}}}
+    with Lab("postgresql", replicas=1, lag="3ms", options=options) as lab, isolated():
+        store = lab.get(PostgresqlStore)
+        prepare(store)
+        yield PostgresqlStage(store)
+
+
+def test_a_few_programs_lose_nothing(stage: PostgresqlStage) -> None:
+    adversary.check(adversary.play(stage, 60, seed=1))
+
+
+@pytest.mark.stores
+@pytest.mark.timeout(3600)
+def test_many_programs_lose_nothing(stage: PostgresqlStage) -> None:
+    tally = adversary.play(stage, 2_000, seed=10_000, say=print)
+    print(tally)
+    adversary.check(tally)
