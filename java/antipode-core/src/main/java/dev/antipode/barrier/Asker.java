@@ -72,20 +72,11 @@ final class Asker {
    * @throws OutOfMemoryError where the process may have no more threads
    */
   void ensureRunning() {
-    EngineThreads.TIMER.prestartCoreThread();
+    EngineThreads.ensureTimer();
     if (thread == null) {
       poked = false;
-      thread = start(this::run, "antipode-" + inside.store.name() + "-" + inside.address);
+      thread = EngineThreads.start(this::run, "antipode-" + inside.store.name() + "-" + inside.address);
     }
-  }
-
-  /** Starts a daemon thread that keeps nothing of its starter's: no class loader, no inherited thread-locals. */
-  static Thread start(Runnable work, String name) {
-    Thread thread = new Thread(null, work, name, 0, false);
-    thread.setDaemon(true);
-    thread.setContextClassLoader(Asker.class.getClassLoader());
-    thread.start();
-    return thread;
   }
 
   /** Makes the thread ask now; from any thread. */

@@ -224,7 +224,7 @@ public class Discovery extends ServerEngine {
       askedAt = Ticks.now();
     }
     try {
-      Asker.start(this::run, "antipode-servers-" + store().name());
+      EngineThreads.start(this::run, "antipode-servers-" + store().name());
     } catch (Throwable error) { // no thread is to be had: the next one who waits tries again
       words = "no thread could be started to ask for them (" + error + ")";
       synchronized (this) {

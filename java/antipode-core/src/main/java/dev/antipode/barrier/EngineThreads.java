@@ -7,15 +7,18 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The few daemon threads that futures need: one for their deadlines, and some to complete them. */
+/** Antipode's own threads: those that ask, one for the deadlines of futures, and some to complete futures. */
 final class EngineThreads {
   private static final int MOST = Math.max(2, Runtime.getRuntime().availableProcessors());
   private static final AtomicInteger NUMBERS = new AtomicInteger();
 
-  /** A thread on which nothing may block: it completes the futures of others. */
-  static final class Completing extends Thread {
-    Completing(Runnable work) {
-      super(null, work, "antipode-futures-" + NUMBERS.incrementAndGet(), 0, false); // no inherited thread-locals
+  /**
+   * A daemon thread on which nothing may block: it may complete the futures of others (BAR-31). It keeps nothing of its
+   * starter's: no class loader, no inherited thread-locals.
+   */
+  static final class Own extends Thread {
+    Own(Runnable work, String name) {
+      super(null, work, name, 0, false);
       setDaemon(true);
       setContextClassLoader(EngineThreads.class.getClassLoader());
     }
@@ -29,9 +32,30 @@ final class EngineThreads {
 
   private EngineThreads() {}
 
+  /**
+   * Starts a thread of Antipode's own.
+   *
+   * @throws OutOfMemoryError where the process may have no more threads
+   */
+  static Thread start(Runnable work, String name) {
+    Thread thread = new Own(work, name);
+    thread.start();
+    return thread;
+  }
+
+  /**
+   * Starts the thread of deadlines where there is none: no wait begins without it.
+   *
+   * @throws OutOfMemoryError where the process may have no more threads
+   */
+  static void ensureTimer() {
+    TIMER.prestartCoreThread();
+  }
+
   private static Executor futures() {
     ThreadPoolExecutor pool =
-        new ThreadPoolExecutor(MOST, MOST, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), Completing::new);
+        new ThreadPoolExecutor(MOST, MOST, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), work ->
+            new Own(work, "antipode-futures-" + NUMBERS.incrementAndGet()));
     pool.allowCoreThreadTimeOut(true);
     return work -> {
       try {
@@ -43,11 +67,8 @@ final class EngineThreads {
   }
 
   private static ScheduledThreadPoolExecutor timer() {
-    ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, work -> {
-      Thread thread = new Completing(work);
-      thread.setName("antipode-deadlines");
-      return thread;
-    });
+    ScheduledThreadPoolExecutor timer =
+        new ScheduledThreadPoolExecutor(1, work -> new Own(work, "antipode-deadlines"));
     timer.setRemoveOnCancelPolicy(true);
     return timer;
   }

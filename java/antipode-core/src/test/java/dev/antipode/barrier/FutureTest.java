@@ -162,6 +162,21 @@ class FutureTest {
     assertThat(EngineTest.server().live()).isZero();
   }
 
+  /** BAR-31: it runs what goes on behind a barrier, where the application's executor is the thread itself. */
+  @Test
+  void theThreadThatAsksAServerIsOneThatMustNotBlock() {
+    EngineTest.Log log = EngineTest.logStore();
+    BarrierOptions options = EngineTest.proceeding(EngineTest.at(1), EngineTest.LONG).executor(Runnable::run);
+    AtomicReference<String> thread = new AtomicReference<>();
+    CompletableFuture<BarrierResult> next = Antipode.barrierAsync(options).thenApply(result -> {
+      thread.set(Thread.currentThread().getName());
+      return EngineTest.wait(EngineTest.at(2), EngineTest.LONG);
+    });
+    log.applied = 1;
+    assertThatThrownBy(() -> next.get(1, TimeUnit.MINUTES)).hasCauseInstanceOf(BlockingCallException.class);
+    assertThat(thread.get()).startsWith("antipode-log");
+  }
+
   /** BAR-31: also with nothing to wait for. */
   @Test
   void aBlockingBarrierWhereNothingMayBlockIsRefused() throws Exception {
