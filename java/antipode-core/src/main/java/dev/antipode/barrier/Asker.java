@@ -133,10 +133,10 @@ final class Asker {
   /** Tells who waits here that this process is in trouble; throws nothing: the thread goes on when that is over. */
   private void tellFault(Throwable error) {
     try {
-      Logs.error("AP209", "the thread that asks " + inside.address + " failed", error);
       refused(error, UnprovenKind.OWN_FAULT);
-    } catch (Throwable again) { // even that takes memory
-      inside.proofs.reset();
+      Logs.error("AP209", "the thread that asks " + inside.address + " failed", error);
+    } catch (Throwable again) {
+      return; // even that takes memory: who waits is told at the next turn
     }
   }
 
@@ -175,7 +175,7 @@ final class Asker {
     Exception broken = brokenBy;
     if (broken != null) { // a broken channel is a server that has to be asked anew
       brokenBy = null;
-      failed(broken, Ticks.now());
+      silent(broken, Ticks.now());
     }
     boolean wanted;
     boolean unhurried;
@@ -312,11 +312,10 @@ final class Asker {
             shim.kind() + ": " + answers.size() + " answers to " + ids.size() + " questions");
       }
     } catch (Exception error) {
-      boolean isSilence = error instanceof InterruptedException || shim.unreachable(error);
-      if (isSilence && !OwnFault.is(error)) {
-        failed(error, askedAt);
+      if (error instanceof InterruptedException || shim.unreachable(error)) {
+        silent(error, askedAt);
       } else {
-        refused(error, isSilence ? UnprovenKind.OWN_FAULT : shim.kindOf(error));
+        refused(error, shim.kindOf(error));
       }
       return Answered.STILL;
     }
@@ -375,6 +374,15 @@ final class Asker {
     Group.releaseAll(released);
   }
 
+  /** A question, or the push channel, ended without an answer: by the server's silence, or by a fault of our own (BAR-61). */
+  private void silent(Exception error, long askedAt) {
+    if (OwnFault.is(error)) {
+      refused(error, UnprovenKind.OWN_FAULT);
+    } else {
+      failed(error, askedAt);
+    }
+  }
+
   /** The server did not answer: proofs go, and after {@code replica_out_after} it is left out of every pass. */
   private void failed(Throwable error, long askedAt) {
     closeChannel();
@@ -410,7 +418,7 @@ final class Asker {
         open.close();
       }
       inside.store.shim().close(server);
-    } catch (RuntimeException error) { // a shim's defect; the thread has to go on
+    } catch (RuntimeException | Error error) { // a shim's defect, or our own fault; who waits is told all the same
       Logs.error("AP209", "giving up the connection to " + inside.address + " failed", error);
     }
     connectedAt = Ticks.LONG_AGO;

@@ -237,9 +237,9 @@ public class Discovery extends ServerEngine {
   private void run() {
     for (long pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LAST_PAUSE)) {
       try {
-        ask();
-      } catch (RuntimeException | Error error) { // the application's own code
-        missed(String.valueOf(error.getMessage() == null ? error.getClass().getSimpleName() : error.getMessage()));
+        askOrMiss();
+      } catch (Throwable error) { // our own fault; it is asked again while somebody waits (BAR-61)
+        words = "asking for them failed";
       }
       synchronized (this) {
         if (parked.isEmpty()) {
@@ -251,18 +251,26 @@ public class Discovery extends ServerEngine {
     }
   }
 
+  private void askOrMiss() {
+    try {
+      ask();
+    } catch (RuntimeException | Error error) { // the application's own code
+      missed(error.getMessage() == null ? error.getClass().getSimpleName() : error.getMessage());
+    }
+  }
+
   /** The last answer stands for a while; where it does not any more, nobody is kept waiting for another (BAR-53). */
   private void missed(String why) {
     words = why;
     long now = Ticks.now();
-    if (!whose.isOnce()) {
-      Logs.warn("AP207", "servers " + store().name(), store().name() + ": " + address() + ": " + why);
-    }
     if (!whose.isOnce() && givenAt != Ticks.LONG_AGO && !isKnown(now)) {
       synchronized (this) {
         failedAt = now;
       }
       settleAll(missing());
+    }
+    if (!whose.isOnce()) {
+      Logs.warn("AP207", "servers " + store().name(), store().name() + ": " + address() + ": " + why);
     }
   }
 
@@ -300,6 +308,8 @@ public class Discovery extends ServerEngine {
       }
       if (need.group.follows || now - failedAt < LAST_PAUSE) {
         isOver = need.group.settle(need, missing());
+      } else if (!hasTimer()) {
+        isOver = need.group.settle(need, Visibility.unproven(words, UnprovenKind.OWN_FAULT));
       } else {
         need.parked = true;
         parked.add(need);
@@ -308,6 +318,17 @@ public class Discovery extends ServerEngine {
     }
     refresh();
     return isOver;
+  }
+
+  /** Return whether deadlines are kept; else the words say why not. */
+  private boolean hasTimer() {
+    try {
+      EngineThreads.ensureTimer();
+      return true;
+    } catch (OutOfMemoryError error) { // no wait begins without (BAR-61)
+      words = "no thread could be started to keep deadlines (" + error.getMessage() + ")";
+      return false;
+    }
   }
 
   @Override

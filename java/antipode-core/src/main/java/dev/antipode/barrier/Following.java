@@ -24,7 +24,7 @@ public final class Following {
   private Following() {}
 
   /**
-   * Follows the writes of a read at its server. False where too many are followed.
+   * Follows the writes of a read at its server. False where too many are followed, or this process is in trouble.
    *
    * @param notYet called once, where the first look finds that something is missing; it must not wait
    * @param over gets the writes when all are seen, or after 30 s
@@ -34,7 +34,7 @@ public final class Following {
     return follow(List.of(new Asked(server.store(), wanted, List.of((ServerEngine) server))), notYet, over) != null;
   }
 
-  /** Follows writes; null where too many are followed. */
+  /** Follows writes; null where too many are followed, or this process is in trouble. */
   static Followed follow(List<Asked> wanted, Consumer<List<FollowedWrite>> over) {
     return follow(wanted, () -> { }, over);
   }
@@ -45,7 +45,12 @@ public final class Following {
     }
     Followed followed = new Followed(ALL, wanted, followFor, notYet, over);
     ALL.add(followed);
-    followed.start();
+    try {
+      followed.start();
+    } catch (Throwable error) { // no thread is to be had for its deadline: nobody would end it (BAR-61)
+      followed.forget();
+      return null;
+    }
     return followed;
   }
 

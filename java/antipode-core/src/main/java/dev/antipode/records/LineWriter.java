@@ -47,7 +47,7 @@ public abstract class LineWriter {
 
   /** Whether it has ever got a line, or was started. */
   public final boolean isUsed() {
-    return thread != null;
+    return thread != null || !queue.isEmpty();
   }
 
   /** Begins to ask for what is due, before there is any line. */
@@ -93,8 +93,12 @@ public abstract class LineWriter {
         Thread writing = new Thread(null, this::run, "antipode-records", 0, false);
         writing.setDaemon(true);
         writing.setContextClassLoader(LineWriter.class.getClassLoader());
-        writing.start();
-        thread = writing;
+        try {
+          writing.start();
+          thread = writing;
+        } catch (OutOfMemoryError error) { // never the application's; the next line tries again (BAR-61)
+          warn("no thread could be started to write them (" + error.getMessage() + ")");
+        }
       }
     }
   }
@@ -111,9 +115,13 @@ public abstract class LineWriter {
       } catch (InterruptedException spurious) { // nobody has a reason to
         continue;
       }
-      batch.addAll(whatIsDue());
-      queue.drainTo(batch, MOST_TOGETHER);
-      write(batch);
+      try {
+        batch.addAll(whatIsDue());
+        queue.drainTo(batch, MOST_TOGETHER);
+        write(batch);
+      } catch (Throwable error) { // our own fault: the thread goes on for the other lines (BAR-61)
+        count(batch.size());
+      }
       for (Object each : batch) {
         if (each instanceof CountDownLatch latch) {
           latch.countDown();

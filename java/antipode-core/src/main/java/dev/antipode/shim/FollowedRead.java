@@ -69,7 +69,7 @@ public final class FollowedRead {
   public static FollowedRead of(RegisteredStore store, Collection<Key> keys) {
     try {
       return begin(store, keys);
-    } catch (RuntimeException | LinkageError error) {
+    } catch (RuntimeException | Error error) {
       cannot(error);
       return null;
     }
@@ -153,7 +153,7 @@ public final class FollowedRead {
   public void over(Server server, Supplier<?> value, Callable<?> repeat, Map<Key, Version> versions) {
     try {
       end(server, value, repeat, versions);
-    } catch (RuntimeException | LinkageError error) {
+    } catch (RuntimeException | Error error) {
       cannot(error);
     }
   }

@@ -100,7 +100,11 @@ class EngineTest {
   }
 
   static RegisteredStore store() {
-    return Registry.current().need("log");
+    return store("log");
+  }
+
+  static RegisteredStore store(String name) {
+    return Registry.current().need(name);
   }
 
   static ServerEngine server() {

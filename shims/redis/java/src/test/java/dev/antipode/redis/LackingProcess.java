@@ -8,8 +8,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Policy;
 import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
-import java.io.FileInputStream;
-import java.io.IOException;
+import dev.antipode.lab.CallFaults;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
@@ -53,27 +52,10 @@ final class LackingProcess {
 
   /** Plays rounds. Arguments: the servers, the function, its kind, "future" or "blocking", "cold" or "warm", the numbers. */
   public static void main(String... words) throws Exception {
-    Throwable[] failure = new Throwable[1];
-    Thread application = new Thread(
-        () -> {
-          try {
-            play(words);
-          } catch (Throwable error) {
-            failure[0] = error;
-          }
-        },
-        "antipode-app"); // the library counts what threads of such names call
-    application.start();
-    application.join();
-    if (failure[0] != null) {
-      failure[0].printStackTrace();
-      System.exit(1);
-    }
-    System.exit(0);
+    CallFaults.play(() -> play(words));
   }
 
   private static void play(String... words) throws Exception {
-    say("spare");
     LackingProcess process = new LackingProcess(words[0], words[1], words[4].equals("future"));
     if (words[5].equals("warm")) {
       process.judged(process.write(), LONG);
@@ -85,13 +67,6 @@ final class LackingProcess {
       failed += calls > 0 ? 1 : 0;
     }
     System.out.println("whole " + failed);
-  }
-
-  /** Tells the library something; returns how many calls have failed. */
-  private static long say(String words) throws IOException {
-    try (FileInputStream file = new FileInputStream("/antipode-faults:" + words)) {
-      return Long.parseLong(new String(file.readNBytes(80), StandardCharsets.US_ASCII).split(" ")[1]);
-    }
   }
 
   private Lineage write() {
@@ -112,21 +87,21 @@ final class LackingProcess {
   private long round(String words, boolean goesOn) throws Exception {
     replica.sendCommand(() -> "CLIENT".getBytes(StandardCharsets.US_ASCII), "PAUSE", "600000", "WRITE");
     boolean countsCommands = !words.startsWith("arm poll"); // of which the application's own command has some
-    say(words);
-    say(countsCommands ? "count" : "spare");
+    CallFaults.say(words);
+    CallFaults.say(countsCommands ? "count" : "spare");
     Lineage lineage = write();
-    say("spare");
+    CallFaults.say("spare");
     check(lineage.ofStore(STORE).size() == 1, "the write is lost");
     check(replica.get(key()) == null, "the replica is not frozen");
     long over = System.nanoTime() + (goesOn ? OUT_AFTER.toNanos() * 3 / 2 : 0);
     do {
-      say(countsCommands ? "count" : "spare");
+      CallFaults.say(countsCommands ? "count" : "spare");
       BarrierResult result = judged(lineage, BRIEF);
-      say("spare");
+      CallFaults.say("spare");
       check(!result.satisfied(), "A FALSE PASS: " + result.explain());
     } while (System.nanoTime() < over);
     replica.clientUnpause();
-    long failed = say("disarm");
+    long failed = CallFaults.say("disarm");
     until(() -> judged(lineage, Duration.ofSeconds(1)).complete(), "barriers pass");
     until(this::isPrompt, "a new barrier wakes the thread");
     return failed;
