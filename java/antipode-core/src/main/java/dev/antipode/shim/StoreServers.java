@@ -169,17 +169,22 @@ final class StoreServers {
     }
   }
 
+  /** What the shim says of a server that a source names. */
+  private record Said(Object target, String address, Callable<? extends Collection<?>> asking) {}
+
   /** Takes the servers that a source names now, by address; with {@code isMore} those before stay, else they go (BAR-54). */
   void take(Discovery source, Collection<?> targets, boolean isMore) {
+    List<Said> all = targets.stream() // without the lock: a shim may take its time, and barriers need the lock
+        .map(target -> new Said(target, shim().address(target), shim().naming(target)))
+        .toList();
     lock.lock();
     try {
       Map<String, ServerEngine> before = source.named(); // under the lock: what another answer adds meanwhile stays
       Map<String, ServerEngine> named = new LinkedHashMap<>(isMore ? before : Map.of());
-      for (Object target : targets) {
-        String address = shim().address(target);
-        Callable<? extends Collection<?>> asking = shim().naming(target);
-        ServerEngine known = asking != null ? discover(address, asking, source.whose().again()) : at(address);
-        named.put(address, known != null ? known : new ServerEngine(store, address, target));
+      for (Said each : all) {
+        ServerEngine known =
+            each.asking != null ? discover(each.address, each.asking, source.whose().again()) : at(each.address);
+        named.put(each.address, known != null ? known : new ServerEngine(store, each.address, each.target));
       }
       before.keySet().stream()
           .filter(address -> !named.containsKey(address) && !(source instanceof ReachedServers && isNamedBeside(source, address)))

@@ -28,6 +28,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
@@ -57,7 +58,7 @@ class DiscoveryTest {
   /** A wrap that names no servers, and one that does. */
   private static final StoreOptions PLAIN = StoreOptions.named("s");
 
-  private final StoreOptions listing = PLAIN.replicas(() -> named);
+  private StoreOptions listing = PLAIN.replicas(() -> named);
 
   private RegisteredStore listed() {
     return FakeShim.store(FakeShim::new, listing);
@@ -99,6 +100,76 @@ class DiscoveryTest {
     named = List.of(there);
     Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
     EngineTest.until(() -> judged(barrier(PATIENT)).equals(List.of("there")));
+  }
+
+  /** An exception of the application's that cannot even be told. */
+  private static final class Untold extends RuntimeException {
+    @Override
+    public String getMessage() {
+      throw new IllegalStateException("nor can this one be told");
+    }
+  }
+
+  @Test
+  void whatCannotBeToldOfAFaultEndsNoQuestion_BAR_61() {
+    AtomicInteger untold = new AtomicInteger();
+    listing = PLAIN.replicas(() -> {
+      if (untold.get() > 0 && untold.getAndDecrement() > 0) {
+        throw new Untold();
+      }
+      return named;
+    });
+    named = List.of();
+    assertThat(listed().servers(false)).hasSize(1);
+    untold.set(2);
+    CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(PATIENT);
+    EngineTest.until(() -> untold.get() == 0);
+    named = List.of(here, there);
+    assertThat(waiting.join().complete()).isTrue();
+  }
+
+  /** A shim that takes its time to say what a server is called. */
+  private static final class SlowShim extends FakeShim {
+    private final CountDownLatch asked = new CountDownLatch(1);
+    private final CountDownLatch told = new CountDownLatch(1);
+
+    @Override
+    public String address(Object target) {
+      if (((Fake) target).name.equals("there")) {
+        asked.countDown();
+        try {
+          told.await();
+        } catch (InterruptedException interrupted) {
+          Thread.currentThread().interrupt();
+        }
+      }
+      return super.address(target);
+    }
+  }
+
+  /** BAR-29: what a shim does for one server keeps no barrier of others from its deadline. */
+  @Test
+  void aServersAddressIsAskedForWithoutTheStoresLock() throws Exception {
+    SlowShim slow = new SlowShim();
+    named = List.of(here);
+    RegisteredStore store = FakeShim.store(() -> slow, listing);
+    named = List.of(here, there);
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
+    CompletableFuture<StoreResult> passed = CompletableFuture.supplyAsync(() -> {
+      barrier(HASTY); // has the list asked
+      try {
+        assertThat(slow.asked.await(1, TimeUnit.MINUTES)).isTrue();
+      } catch (InterruptedException error) {
+        throw new AssertionError(error);
+      }
+      assertThat(store.serverAt("here")).isNotNull();
+      return barrier(PATIENT);
+    });
+    try {
+      assertThat(passed.get(1, TimeUnit.MINUTES).verdict()).isEqualTo(Verdict.VISIBLE);
+    } finally {
+      slow.told.countDown();
+    }
   }
 
   @Test
