@@ -352,11 +352,13 @@ final class Waiters {
       if (need.isDone()) {
         continue;
       }
-      if (need.firstRound > rounds || need.answer == null) { // not asked for, or not answered yet
+      boolean hopes = need.group.timeout > 0;
+      boolean isAnswered = need.answer != null && !(hopes && need.answer.unanswered()); // nothing was said of it (BAR-40)
+      if (need.firstRound > rounds || !isAnswered) { // not asked for, or not answered yet
         looks.add(need);
         continue;
       }
-      if (need.group.timeout > 0) {
+      if (hopes) {
         String why = overload(need, need.epoch.equals(current) ? lag : 0, now);
         if (why == null) {
           continue; // what was known at the call is past: it waits like others

@@ -137,6 +137,21 @@ class OverloadTest {
     assertThat(EngineTest.wait(at(6), LONG).satisfied()).isTrue();
   }
 
+  /** A server that is loading, say, has said nothing of the write. */
+  @Test
+  void aQuestionThatWasPutOffIsNoLook_BAR_40() {
+    Log log = logStore();
+    log.applied = 1;
+    assertThat(EngineTest.wait(at(1), LONG).satisfied()).isTrue();
+    timedOut(at(5), 5, 600);
+    assertThat(late(at(6), 1100)).contains("5 waits in a row timed out there");
+    AtomicInteger asked = new AtomicInteger();
+    log.answer = (ids, server) -> FakeShim.always(
+        asked.incrementAndGet() <= 2 ? Visibility.unanswered("it is loading") : Visibility.NOT_YET).to(ids, server);
+    assertThat(late(at(6), 1100)).doesNotContain("loading");
+    assertThat(asked.get()).isGreaterThan(2);
+  }
+
   private static ServerEngine server() {
     return EngineTest.server();
   }

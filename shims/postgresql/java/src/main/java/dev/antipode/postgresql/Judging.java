@@ -46,7 +46,7 @@ final class Judging {
       return Visibility.VISIBLE;
     }
     if (bad.size() < seen.histories().size()) {
-      return Visibility.notYet(
+      return Visibility.unanswered(
           "its receiver is down, and it may be on another timeline: " + bad.get(0).reason());
     }
     return bad.get(0);
