@@ -93,6 +93,23 @@ class PaceTest {
     assertThat(played.play(1000 * MS, FAR)).hasSizeBetween(15, 21);
   }
 
+  /** BAR-66: neither hours of answers nor a pause of hours make it drift. */
+  @Test
+  void aPredictionIsAsGoodBehindHours() {
+    Growth growth = new Growth();
+    long now = 0;
+    for (long answer = 0; answer < 4_000_000; answer++) { // eleven hours of them
+      now += 10 * MS;
+      growth.notePush();
+      growth.note("i1", "e1", now, now / MS);
+    }
+    assertThat(growth.expectedAt(KNOWN, now / MS + 20) - now).isBetween(20 * MS, 23 * MS);
+    now += TimeUnit.HOURS.toNanos(100);
+    growth.note("i1", "e1", now, now / MS);
+    assertThat(growth.expectedAt(KNOWN, now / MS + 20) - now).isBetween(20 * MS, 23 * MS);
+    assertThat(growth.expectedAt(KNOWN, Long.MIN_VALUE) - now).as("unsigned, and capped").isEqualTo(Growth.CAP);
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aNearPositionIsAskedForWhenItShouldBeThere(boolean pushes) {
