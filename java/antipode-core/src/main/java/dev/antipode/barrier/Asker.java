@@ -214,10 +214,12 @@ final class Asker {
   private long due(long shortest) {
     Proofs known = inside.proofs.now();
     boolean wanted;
+    boolean unhurried;
     Long nearest;
     inside.lock.lock();
     try {
       wanted = inside.waiters.wanted();
+      unhurried = inside.waiters.onlyFollows();
       nearest = inside.waiters.nearest(known.epoch());
     } finally {
       inside.lock.unlock();
@@ -225,7 +227,7 @@ final class Asker {
     if (inside.reach.isDown()) {
       return inside.reach.failedAt() + pace.retry();
     }
-    if (wanted && pace.blocks && inside.store.shim().capabilities().blockingWait()) {
+    if (wanted && !unhurried && pace.blocks && inside.store.shim().capabilities().blockingWait()) {
       return pace.askedAt() + BREATH; // the shim itself waits
     }
     if (wanted) {
@@ -266,6 +268,23 @@ final class Asker {
     }
   }
 
+  /** Sleeps in the shim's own wait: {@link Server#rest}. */
+  void rest(long lead) {
+    Proofs known = inside.proofs.now();
+    Long nearest;
+    inside.lock.lock();
+    try {
+      nearest = inside.waiters.nearest(known.epoch());
+    } finally {
+      inside.lock.unlock();
+    }
+    Long expected = inside.proofs.growth().expectedAt(known, nearest);
+    while (expected != null && !poked && expected - lead > Ticks.now()) {
+      LockSupport.parkNanos(this, expected - lead - Ticks.now());
+      Thread.interrupted();
+    }
+  }
+
   /** One question; true if the server has moved. One whose answer was overtaken is asked again, once (BAR-33). */
   private boolean round(boolean wanted) {
     Answered answered = ask(wanted);
@@ -276,13 +295,13 @@ final class Asker {
     long beganAt = Ticks.now();
     long askedAt = beganAt;
     List<WriteId> ids;
-    boolean looks;
+    boolean waits; // else it only looks, or follows at leisure (REC-21)
     boolean hurried;
     inside.lock.lock();
     try {
       inside.waiters.inTurns = !inside.store.shim().ownPace().isZero();
       ids = inside.waiters.choose(askedAt, inside.wantedAt);
-      looks = inside.waiters.hasLooks();
+      waits = !ids.isEmpty() && !inside.waiters.hasLooks() && !inside.waiters.onlyFollows();
       hurried = inside.hurried;
     } finally {
       inside.lock.unlock();
@@ -304,7 +323,7 @@ final class Asker {
       }
       inside.proofs.begin();
       answers =
-          !ids.isEmpty() && shim.capabilities().blockingWait() && !looks
+          waits && shim.capabilities().blockingWait()
               ? shim.await(ids, server, Duration.ofNanos(WAIT_SLICE))
               : shim.visible(ids, server);
       if (answers.size() != ids.size()) {

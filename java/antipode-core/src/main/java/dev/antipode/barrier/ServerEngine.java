@@ -101,6 +101,11 @@ public class ServerEngine implements Server {
   }
 
   @Override
+  public void rest(Duration lead) {
+    asker.rest(lead.toNanos());
+  }
+
+  @Override
   public boolean interrupted() {
     return asker.isPoked();
   }

@@ -49,6 +49,12 @@ public interface Server {
   /** Whether a barrier, or a read, waits for a write here now: not one that only looks or records, and no prober. */
   boolean awaited();
 
+  /**
+   * Sleeps, in a {@link Shim#await}, until so long before the nearest position that somebody waits for should be there, or until
+   * somebody new waits; no longer than fifty milliseconds, and not at all where nothing tells (BAR-66).
+   */
+  void rest(Duration lead);
+
   /** Whether somebody new waits: a blocking wait answers now, and is called anew with what is wanted then. */
   boolean interrupted();
 }

@@ -58,6 +58,8 @@ final class Look implements AutoCloseable {
   private Map<Branch, String> words = Map.of();
   private Map<String, Long> settled = Map.of();
   private long rowsReadAt = System.nanoTime() - ROWS_NANOS;
+  private boolean isNew = true; // no rows were read yet
+  private volatile long looks;
   private volatile String life = "";
 
   /** Connects and asks for its rights. */
@@ -106,6 +108,11 @@ final class Look implements AutoCloseable {
     return relaxed;
   }
 
+  /** Return how often it was asked how far it is (tests). */
+  long looks() {
+    return looks;
+  }
+
   /** The server's life, as far as a connection sees it: when it was started. */
   String life() {
     return life;
@@ -118,6 +125,7 @@ final class Look implements AutoCloseable {
 
   /** Where the server is; {@code wanted} are positions of its own system that will be judged. */
   Seen look(List<Wanted> wanted) throws IOException, Refused {
+    looks = looks + 1; // by one thread
     String[] place = session.prepared();
     boolean recovering = is(place[0]);
     long at = place[1] == null ? 0 : Lsn.parse(place[1]);
@@ -126,8 +134,9 @@ final class Look implements AutoCloseable {
     life = place[4];
     boolean fresh = false;
     for (Wanted one : wanted) {
-      boolean isReached = Long.compareUnsigned(at, one.counter()) >= 0;
-      if (!fresh && !one.word().isEmpty() && isReached && !words.containsKey(new Branch(system, one.timeline()))) {
+      // The first ones name its epoch early: without a name nothing is predicted (BAR-66).
+      boolean isDue = isNew || Long.compareUnsigned(at, one.counter()) >= 0;
+      if (!fresh && !one.word().isEmpty() && isDue && !words.containsKey(new Branch(system, one.timeline()))) {
         readRows();
         fresh = true;
       }
@@ -147,6 +156,7 @@ final class Look implements AutoCloseable {
 
   private void readRows() throws IOException, Refused {
     rowsReadAt = System.nanoTime();
+    isNew = false;
     if (!hasTable) {
       hasTable = is(session.row(RIGHTS)[1]);
     }

@@ -24,7 +24,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * What knows PostgreSQL. Positions: epoch = system, timeline and its word; counter = place in the log. Judges at a server,
- * which it asks every millisecond while somebody waits.
+ * which it asks every millisecond while somebody waits, or, where it replays all the time, when a position should be there.
  */
 public final class PostgresqlShim extends Shim {
   static final Set<String> SCHEMES = Set.of("postgresql", "postgres");
@@ -35,6 +35,7 @@ public final class PostgresqlShim extends Shim {
       .rest(Capabilities.Rest.NATIVE)
       .marks(Capabilities.Marks.NATIVE);
   private static final long POLL = 1_000_000L;
+  private static final Duration NEAR = Duration.ofMillis(5); // so long before a position is expected it is asked all the time
 
   /** By user and server address: why positions prove nothing; found out when a client was wrapped. */
   final Map<String, String> fitness = new ConcurrentHashMap<>();
@@ -116,8 +117,8 @@ public final class PostgresqlShim extends Shim {
   }
 
   /**
-   * One poller a server: a short statement a millisecond, each with a snapshot of its own. A loop in one statement would
-   * hold its snapshot, and a standby does not replay what conflicts with one.
+   * One poller a server: short statements, each with a snapshot of its own. A loop in one statement would hold its snapshot, and
+   * a standby does not replay what conflicts with one.
    */
   @Override
   public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws IOException, Refused {
@@ -131,6 +132,7 @@ public final class PostgresqlShim extends Shim {
       if (isOver) {
         return answers;
       }
+      server.rest(NEAR);
       LockSupport.parkNanos(this, POLL);
     }
   }
