@@ -192,7 +192,7 @@ final class LettuceLooks<K, V> {
     // The engine may speak of another server than this connection's, or be overloaded: never in a hurry.
     long now = Math.min(pause, left);
     pause = Math.min(pause * 2, Reads.LAST_PAUSE);
-    CompletableFuture.delayedExecutor(now, TimeUnit.NANOSECONDS).execute(next);
+    CompletableFuture.delayedExecutor(now, TimeUnit.NANOSECONDS, Handover::to).execute(next);
   }
 
   /** Commands of ours that belong together; {@code answered} ends their time. */
@@ -219,11 +219,14 @@ final class LettuceLooks<K, V> {
       told.accept(replies);
     });
     if (!call.ids().isEmpty()) {
-      answered.orTimeout(call.questionTimeout().toNanos(), TimeUnit.NANOSECONDS).exceptionallyAsync(late -> {
-        sent.forEach(LettuceLine.Sent::close);
-        asked.forEach(LettuceQuestion::late);
-        return null;
-      });
+      answered.exceptionallyAsync(
+          late -> {
+            sent.forEach(LettuceLine.Sent::close);
+            asked.forEach(LettuceQuestion::late);
+            return null;
+          },
+          Handover::to);
+      answered.orTimeout(call.questionTimeout().toNanos(), TimeUnit.NANOSECONDS);
     }
     return new Asking<>(List.copyOf(asked), answered);
   }

@@ -125,11 +125,9 @@ final class Marker {
         if (ended) {
           break;
         }
-        pause = step();
+        pause = stepOrRefused();
         retry = FIRST_RETRY_MILLIS;
-      } catch (ServerError error) {
-        pause = refused(error);
-      } catch (IOException | RuntimeException error) { // out of reach: the mark stays due
+      } catch (IOException | RuntimeException | Error error) { // out of reach, or our own fault: the mark stays due
         drop();
         pause = retry;
         retry = Math.min(retry * 2, LAST_RETRY_MILLIS);
@@ -164,6 +162,14 @@ final class Marker {
       thread = null;
     }
     return isWanted;
+  }
+
+  private long stepOrRefused() throws IOException {
+    try {
+      return step();
+    } catch (ServerError error) {
+      return refused(error);
+    }
   }
 
   /** Marks if a mark is due; returns how long the next look may take, in ms. */

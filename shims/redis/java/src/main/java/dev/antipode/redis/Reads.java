@@ -185,18 +185,20 @@ final class Reads {
     ConnectionPool pool = JedisTargets.get(Connection.class, "memberOf", connection);
     if (pool != null) {
       connection.setHandlingPool(null); // closed by whoever has it, it only ends
-      Thread giving = new Thread(
-          () -> {
-            try {
-              pool.returnBrokenResource(connection);
-            } catch (JedisException unreachable) {
-              // the pool makes another one when it is asked for one
-            }
-          },
-          "antipode-redis-broken");
-      giving.setDaemon(true);
-      giving.start();
+      Handover.to(Reads::start, () -> {
+        try {
+          pool.returnBrokenResource(connection);
+        } catch (JedisException unreachable) {
+          // the pool makes another one when it is asked for one
+        }
+      });
     }
+  }
+
+  private static void start(Runnable work) {
+    Thread thread = new Thread(work, "antipode-redis-broken");
+    thread.setDaemon(true);
+    thread.start();
   }
 
   /** The MULTI was refused: by the read itself, whose error the application gets, or by what we asked beside it. */

@@ -41,7 +41,7 @@ final class Session implements AutoCloseable {
   private final BlockingQueue<Object> replies = new LinkedBlockingQueue<>();
   private volatile Listener listener;
   private volatile boolean pushed; // since the last reply
-  private volatile IOException ended;
+  private volatile Throwable ended;
   private volatile boolean closed;
   private long timeoutNanos;
   private boolean resp3;
@@ -159,19 +159,20 @@ final class Session implements AutoCloseable {
           replies.add(message == null ? NULL : message);
         }
       }
-    } catch (IOException error) {
+    } catch (Throwable error) { // also our own fault: whoever waits for a reply or a push has to know that nobody reads (BAR-61)
       end(error);
-    } catch (RuntimeException error) {
-      end(new IOException(error));
     }
   }
 
-  private void end(IOException error) {
+  private void end(Throwable error) {
     ended = error;
-    replies.add(ENDED);
-    Listener told = listener;
-    if (told != null && !closed) {
-      told.broken(error);
+    try {
+      replies.add(ENDED);
+    } finally { // even that takes memory
+      Listener told = listener;
+      if (told != null && !closed) {
+        told.broken(error instanceof IOException silence ? silence : new IOException(error));
+      }
     }
   }
 
@@ -224,11 +225,11 @@ final class Session implements AutoCloseable {
       Thread.currentThread().interrupt();
       throw new IOException("interrupted", interrupted);
     }
+    if (message == ENDED || (message == null && ended != null)) {
+      throw new IOException(ended.getMessage(), ended);
+    }
     if (message == null) {
       throw new IOException("no answer within %.1f s".formatted(timeoutNanos / 1e9));
-    }
-    if (message == ENDED) {
-      throw new IOException(ended.getMessage(), ended);
     }
     return message == NULL ? null : message;
   }
