@@ -2,27 +2,27 @@ package dev.antipode.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.antipode.lab.Repository;
-import java.io.File;
-import java.io.IOException;
-import java.nio.file.Files;
+import dev.antipode.lab.CallFaults;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * The n-th call of a function of the system fails, on real servers: no false pass, no hang, whole behind it (BAR-61). Threads
- * are created where a process waits first, so each of those is a process of its own.
+ * are created where a process waits first, so each of those is a process of its own. Every n up to 200:
+ * {@code -Dantipode.nth=all}.
  */
 class NthFailureTest {
   private static final int MOST_THREADS = 20;
+  private static final int MOST_CALLS = 200;
   private static RedisServers servers;
 
   @TempDir
@@ -46,7 +46,24 @@ class NthFailureTest {
   })
   void aCallFails_BAR_61(String function, String kind, String form) throws Exception {
     String[] numbers = kind.equals("on") ? new String[] {"1", "2", "3"} : "1 2 3 4 5 8 12 20".split(" ");
-    assertThat(play(function, kind, form, "warm", numbers)).isPositive();
+    assertThat(play(100, function, kind, form, "warm", numbers)).isPositive();
+  }
+
+  @ParameterizedTest
+  @EnabledIfSystemProperty(named = "antipode.nth", matches = "all")
+  @Timeout(3200)
+  @CsvSource({
+    "socket, once", "socket, burst", "socket, on", "connect, once", "connect, burst", "connect, on",
+    "poll, once", "poll, burst", "poll, on"
+  })
+  void everyCallFails_BAR_61(String function, String kind) throws Exception {
+    int[] numbers = IntStream.rangeClosed(1, MOST_CALLS)
+        .filter(number -> !kind.equals("on") || number < 12 || number % 20 == 0) // each takes its time
+        .toArray();
+    for (String form : new String[] {"blocking", "future"}) {
+      String[] words = IntStream.of(numbers).mapToObj(String::valueOf).toArray(String[]::new);
+      assertThat(play(1500, function, kind, form, "warm", words)).isPositive();
+    }
   }
 
   @ParameterizedTest
@@ -56,40 +73,20 @@ class NthFailureTest {
     int number = 0;
     int failed;
     do {
-      failed = play("thread", kind, form, "cold", String.valueOf(++number));
+      failed = play(100, "thread", kind, form, "cold", String.valueOf(++number));
     } while (failed > 0 && number < MOST_THREADS);
     assertThat(number).isBetween(2, MOST_THREADS);
   }
 
-  /** Plays rounds in a process of their own; returns in how many of them a call failed. */
-  private int play(String function, String kind, String form, String start, String... numbers) throws Exception {
-    List<String> command = new ArrayList<>(List.of(
-        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-        "-cp",
-        System.getProperty("java.class.path"),
-        LackingProcess.class.getName(),
-        servers.url("a"),
-        servers.url("b1"),
-        function,
-        kind,
-        form,
-        start));
-    command.addAll(List.of(numbers));
-    File output = folder.resolve("output").toFile();
-    ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output);
-    builder.environment().put("LD_PRELOAD", library());
-    Process process = builder.start();
-    boolean hasEnded = process.waitFor(100, TimeUnit.SECONDS);
-    process.destroyForcibly();
-    String said = Files.readString(output.toPath());
-    assertThat(hasEnded).as("it ends; it said: " + said).isTrue();
-    assertThat(process.exitValue()).as(function + " " + kind + " " + form + " " + command + said).isZero();
-    String last = said.lines().reduce((before, line) -> line).orElseThrow();
+  /** Plays rounds in a process of their own, so long at most; returns in how many of them a call failed. */
+  private int play(int seconds, String function, String kind, String form, String start, String... numbers) throws Exception {
+    List<String> words =
+        new ArrayList<>(List.of(servers.url("a"), servers.url("b1"), function, kind, form, start));
+    words.addAll(List.of(numbers));
+    CallFaults.Ended ended = CallFaults.run(folder, seconds, LackingProcess.class, words.toArray(String[]::new));
+    assertThat(ended.exit()).as(words + " " + ended.said()).isEqualTo(0);
+    String last = ended.said().lines().reduce((before, line) -> line).orElseThrow();
     assertThat(last).startsWith("whole ");
     return Integer.parseInt(last.substring("whole ".length()));
-  }
-
-  private static String library() throws IOException {
-    return Repository.runPython("from antipode_lab.call_faults import library; print(library())").strip();
   }
 }
