@@ -28,13 +28,16 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class Returns {
   // A pool: a broker that takes nothing in may hold one of them up, and not the other channels'.
-  private static final Executor THREADS = Executors.newCachedThreadPool(work -> {
+  private static final Executor POOL = Executors.newCachedThreadPool(work -> {
     Thread thread = new Thread(null, work, "antipode-rabbitmq-returns", 0, false);
     thread.setDaemon(true);
     return thread;
   });
 
+  private static final Duration PAUSE = Duration.ofSeconds(1); // until it is tried again where no thread was to be had
+
   private final Channel plain;
+  private final Executor threads;
   private final ReentrantLock lock = new ReentrantLock();
   private final Set<Long> due = new HashSet<>(); // under the lock, like the next
   private final Map<MessageDelivery, Long> open = new HashMap<>();
@@ -42,7 +45,13 @@ final class Returns {
   private final AtomicInteger undone = new AtomicInteger(); // of those; one thread a channel sees to them
 
   Returns(Channel plain) {
+    this(plain, POOL);
+  }
+
+  /** The same; {@code threads} start what may be held up. */
+  Returns(Channel plain, Executor threads) {
     this.plain = plain;
+    this.threads = threads;
   }
 
   /** A message's scope has been opened. */
@@ -71,15 +80,32 @@ final class Returns {
     }
   }
 
-  /** Gives a message back after a delay; the channel does its work meanwhile. */
+  /** Gives a message back after a delay; the channel does its work meanwhile. Where that cannot be timed, at once (BAR-61). */
   void giveBackAfter(long tag, Duration delay) {
+    try {
+      later(delay, () -> {
+        ripe.add(tag);
+        if (undone.getAndIncrement() == 0) {
+          startGivingBack();
+        }
+      });
+    } catch (OutOfMemoryError error) {
+      locked(() -> giveBack(tag));
+    }
+  }
+
+  private static void later(Duration delay, Runnable work) {
     Executor timers = Runnable::run; // those of the JDK, which do no more than this
-    CompletableFuture.delayedExecutor(delay.toNanos(), TimeUnit.NANOSECONDS, timers).execute(() -> {
-      ripe.add(tag);
-      if (undone.getAndIncrement() == 0) {
-        THREADS.execute(this::giveBackRipe);
-      }
-    });
+    CompletableFuture.delayedExecutor(delay.toNanos(), TimeUnit.NANOSECONDS, timers).execute(work);
+  }
+
+  /** Has a thread give back what is ripe; where none is to be had, tries again. */
+  private void startGivingBack() {
+    try {
+      threads.execute(this::giveBackRipe);
+    } catch (OutOfMemoryError error) {
+      later(PAUSE, this::startGivingBack);
+    }
   }
 
   private void giveBackRipe() {

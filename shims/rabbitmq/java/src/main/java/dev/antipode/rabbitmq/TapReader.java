@@ -147,12 +147,14 @@ final class TapReader implements AutoCloseable {
       own.execute(() -> {
         try {
           step.run();
-        } catch (Exception failed) {
+        } catch (Throwable failed) { // a lack of memory or threads, too: its silence would be the broker's (BAR-61)
           fail(failed);
         }
       });
     } catch (RejectedExecutionException ended) {
       // it was closed
+    } catch (OutOfMemoryError lacking) {
+      fail(lacking);
     }
   }
 
@@ -163,7 +165,7 @@ final class TapReader implements AutoCloseable {
     }
   }
 
-  private void fail(Exception cause) {
+  private void fail(Throwable cause) {
     synchronized (this) {
       if (error != null) {
         return;
@@ -181,7 +183,7 @@ final class TapReader implements AutoCloseable {
     try {
       control.queueDeclarePassive(tap.queue());
       heardAt = System.nanoTime();
-    } catch (IOException | RuntimeException failed) {
+    } catch (IOException | RuntimeException | Error failed) {
       fail(failed);
     }
     answered.countDown();
@@ -306,9 +308,9 @@ final class TapReader implements AutoCloseable {
   // What went wrong
 
   /** An IOException is out of reach, a refusal the broker's own answer. */
-  private static Exception asError(Exception cause) {
-    if (cause instanceof TapRefusedException || cause == null) {
-      return cause;
+  private static Exception asError(Throwable cause) {
+    if (cause instanceof TapRefusedException refused) {
+      return refused;
     }
     if (cause instanceof AuthenticationFailureException || cause instanceof PossibleAuthenticationFailureException) {
       return new TapRefusedException("authentication: " + cause.getMessage());

@@ -16,6 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -99,6 +100,25 @@ class ReturnsTest {
         .hasSize(1);
     released.countDown();
     until(() -> sent.size() == 20, "all of them");
+  }
+
+  @Test
+  void whatIsRipeGoesBackWhenAThreadIsToBeHadAgain_BAR_61() {
+    AtomicInteger lacking = new AtomicInteger(1);
+    Returns poor = new Returns(slow(), work -> {
+      if (lacking.getAndDecrement() > 0) {
+        throw new OutOfMemoryError("unable to create native thread");
+      }
+      work.run();
+    });
+    released.countDown();
+    for (long tag = 1; tag <= 2; tag++) {
+      MessageDelivery delivery = new MessageDelivery(true, "", Map.of());
+      poor.opened(tag, delivery);
+      assertThat(poor.closed(tag, delivery, true)).isTrue();
+      poor.giveBackAfter(tag, Duration.ZERO);
+    }
+    until(() -> sent.size() == 2, "both");
   }
 
   /** OBS-14: the line has a code; and where the application's handler throws, the messages behind it go back all the same. */
