@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -49,6 +50,7 @@ final class Asker {
   private long connectedAt = Ticks.LONG_AGO; // the thread's own: since when the shim's connection may be open
   private long questionTime; // by a question of late and its connection
   private volatile long questions; // written by the thread alone
+  private int knownUnder = -1; // the generation of the store's servers when it was last looked whether this is one of them
 
   Asker(ServerInside inside, Server server) {
     this.inside = inside;
@@ -168,6 +170,7 @@ final class Asker {
 
   /** Sleeps until there is a reason to ask the server, and asks it once. */
   private void turn() {
+    endOutdated();
     long ownPace = inside.store.shim().ownPace().toNanos();
     long shortest = Math.max(Math.max(EngineSettings.now().poll(), ownPace), BREATH);
     long due = due(shortest);
@@ -208,6 +211,36 @@ final class Asker {
     boolean moved = round(wanted);
     pace.blocks = moved || poked || Ticks.now() - pace.askedAt() > WAIT_SLICE / 2;
     pace.end(shortest, inside.reach.isDown(), (moved && !unhurried) || ownPace > 0, unhurried);
+  }
+
+  /** Wakes the barriers that wait here and whose servers are others by now: this one may have left the store (BAR-65). */
+  private void endOutdated() {
+    boolean isAwaited;
+    inside.lock.lock();
+    try {
+      isAwaited = inside.waiters.live() > 0 && !inside.waiters.onlyFollows();
+    } finally {
+      inside.lock.unlock();
+    }
+    if (!isAwaited) {
+      return;
+    }
+    int generation = inside.store.lookForLeaving(Ticks.now()); // first: what changes meanwhile shows
+    if (generation == knownUnder) {
+      return;
+    }
+    knownUnder = generation;
+    if (inside.store.isNamed(server)) {
+      return;
+    }
+    Set<Group> changing;
+    inside.lock.lock();
+    try {
+      changing = inside.waiters.changing();
+    } finally {
+      inside.lock.unlock();
+    }
+    Group.releaseOutdated(changing);
   }
 
   /** Return when the server is to be asked, where nobody new comes before. */

@@ -16,7 +16,7 @@ final class BarrierWaits {
       "the store's servers changed until the deadline, and this one was not asked any more";
 
   private final Set<RegisteredStore> parked = new HashSet<>(0); // where an earlier wait was parked
-  private Plan plan;
+  private volatile Plan plan;
   private Group group;
   private List<Need> needs = List.of();
 
@@ -48,6 +48,7 @@ final class BarrierWaits {
   Group begin(Runnable onRelease) {
     Group next = new Group(plan.timeout(), group == null ? Ticks.now() : group.since, onRelease, false);
     next.looksTwice = plan.looksTwice();
+    next.hasChanged = () -> plan.isOutdated();
     return next;
   }
 
@@ -71,7 +72,8 @@ final class BarrierWaits {
     Set<ServerEngine> named = now.asked().stream().flatMap(asked -> asked.servers().stream()).collect(Collectors.toSet());
     List<Need> failed = needs.stream().filter(BarrierWaits::fails).toList();
     boolean hasTime = Waiting.patience(group) > 0;
-    if (!failed.isEmpty() && (!hasTime || failed.stream().anyMatch(need -> named.contains(need.server)))) {
+    boolean isOutdated = group.isOutdated();
+    if (!failed.isEmpty() && (!hasTime || !isOutdated && failed.stream().anyMatch(need -> named.contains(need.server)))) {
       return false;
     }
     List<Need> judged = needs.stream().filter(need -> named.contains(need.server) && !need.divided).toList();
@@ -86,8 +88,8 @@ final class BarrierWaits {
       }
     }
     plan = now;
-    // Where one had failed, nobody has looked whether the others' proofs stand.
-    if (hasTime && !(joined.isEmpty() && failed.isEmpty())) {
+    // Where it ended before its time, or one had failed, nobody has looked whether the others' proofs stand.
+    if (hasTime && (isOutdated || !(joined.isEmpty() && failed.isEmpty()))) {
       needs.stream().filter(need -> need.parked).forEach(need -> parked.add(need.server.store()));
       return true;
     }

@@ -5,6 +5,8 @@ import dev.antipode.shim.Visibility;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 
 /**
  * The needs of one barrier. It is over when every need is settled, or when the barrier gives up.
@@ -37,6 +39,12 @@ final class Group {
 
   /** It only records when the writes are seen: nobody waits for them (dry-run). */
   final boolean follows;
+
+  /** Whether the servers are others by now: it ends then, and its barrier names them anew (BAR-65). Null: it waits on. */
+  BooleanSupplier hasChanged;
+
+  /** It ended since the servers are others. */
+  private volatile boolean isOutdated;
 
   /** All places for waiting were taken. */
   boolean overloaded;
@@ -96,7 +104,7 @@ final class Group {
 
   /** End the barrier; return what is not settled, or does not stand. Nothing is added or settled any more. */
   synchronized List<Need> end() {
-    boolean compares = endOnce() && !follows;
+    boolean compares = (endOnce() || isOutdated) && !follows;
     long since = compares && left == 0 ? oldest() : Ticks.LONG_AGO;
     List<Need> open = new ArrayList<>(0);
     for (Need need : needs) {
@@ -108,6 +116,22 @@ final class Group {
       }
     }
     return open;
+  }
+
+  /** Return whether it ended since the servers are others. */
+  boolean isOutdated() {
+    return isOutdated;
+  }
+
+  /** End it where the servers are others by now; true for the first who ends it: he wakes the barrier. */
+  boolean endOutdated() {
+    if (hasChanged == null || !hasChanged.getAsBoolean()) {
+      return false;
+    }
+    synchronized (this) {
+      isOutdated |= !isOver;
+      return endOnce();
+    }
   }
 
   /** Everything is parked; true if something is still to be waited for. */
@@ -235,10 +259,19 @@ final class Group {
 
   /** Wakes each barrier whose proofs stand; then throws what the first of them threw. The caller holds no lock of a server. */
   static void releaseAll(List<Group> groups) {
+    releaseEach(groups, group -> group.isAlone || group.conclude());
+  }
+
+  /** Wakes each barrier whose servers are others by now; throws likewise. */
+  static void releaseOutdated(Collection<Group> groups) {
+    releaseEach(groups, Group::endOutdated);
+  }
+
+  private static void releaseEach(Collection<Group> groups, Predicate<Group> isOver) {
     Throwable first = null;
     for (Group group : groups) {
       try {
-        if (group.isAlone || group.conclude()) {
+        if (isOver.test(group)) {
           group.release();
         }
       } catch (RuntimeException | Error error) { // those behind it would wait for nobody

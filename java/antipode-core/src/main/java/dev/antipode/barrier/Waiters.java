@@ -12,6 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
@@ -89,6 +90,15 @@ final class Waiters {
     return Stream.concat(ordered.values().stream(), others.values().stream())
         .flatMap(needs -> StreamSupport.stream(needs.spliterator(), false))
         .anyMatch(need -> !need.isDone() && !need.group.follows && need.group.timeout != 0);
+  }
+
+  /** Return those that wait here, and name their servers anew where those change. */
+  Set<Group> changing() {
+    return Stream.concat(ordered.values().stream(), others.values().stream())
+        .flatMap(needs -> StreamSupport.stream(needs.spliterator(), false))
+        .filter(need -> !need.isDone() && need.group.hasChanged != null)
+        .map(need -> need.group)
+        .collect(Collectors.toSet());
   }
 
   /** Return the least position of this epoch that is waited for; null where something else is, too, or nobody waits. */
@@ -178,7 +188,7 @@ final class Waiters {
     }
     count(need, -1);
     noteTimeout(need, now);
-    if (need.isPosition && !need.group.cancelled) {
+    if (need.isPosition && !need.group.cancelled && !need.group.isOutdated()) {
       Probe probe = probes.get(need.epoch);
       if (probe == null || Long.compareUnsigned(need.counter, probe.counter) < 0) {
         probes.put(need.epoch, new Probe(need.counter, need.group.since, need.writeId));
@@ -189,7 +199,8 @@ final class Waiters {
 
   private void noteTimeout(Need need, long now) {
     Group group = need.group;
-    boolean isNoWait = group.follows || group.cancelled || group.overloaded || group.timeout == 0;
+    boolean isOver = group.cancelled || group.overloaded || group.isOutdated();
+    boolean isNoWait = group.follows || isOver || group.timeout == 0;
     boolean hasMoved = group.since < movedAt || unknown.containsKey(need.epoch);
     if (isNoWait || hasMoved || now - group.since < group.timeout / 2) {
       return;

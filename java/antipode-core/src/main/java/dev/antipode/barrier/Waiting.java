@@ -77,7 +77,7 @@ final class Waiting {
         }
       }
     }
-    return group.parked();
+    return group.parked() && !group.endOutdated(); // what left before it was parked there, nobody else sees (BAR-65)
   }
 
   /** Nanoseconds until the deadline; a look without waiting still asks each server once. */

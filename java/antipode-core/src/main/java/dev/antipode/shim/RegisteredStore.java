@@ -224,6 +224,16 @@ public final class RegisteredStore implements Store {
     return servers.isDiscoveryDue(now);
   }
 
+  /** Has those that may take servers away asked, where it is time; return the generation of the set of servers (BAR-65). */
+  public int lookForLeaving(long now) {
+    return servers.lookForLeaving(now);
+  }
+
+  /** Return whether barriers of either reach are judged at this server. */
+  public boolean isNamed(Server server) {
+    return servers.isNamed(server);
+  }
+
   /** Grows when the set of servers changes. */
   public int generation() {
     return servers.generation();

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import java.util.function.Predicate;
@@ -24,6 +25,8 @@ import java.util.stream.Collectors;
 
 /** A store's servers, as wraps, registrations and discovery name them (BAR-22, BAR-52 to BAR-54). */
 final class StoreServers {
+  private static final long LOOK_AGAIN = TimeUnit.MILLISECONDS.toNanos(500); // while barriers wait: whether servers leave
+
   private final RegisteredStore store;
 
   // The lock guards the maps; the snapshots are what barriers read.
@@ -37,6 +40,7 @@ final class StoreServers {
   private volatile List<ServerEngine> regionServers = List.of();
   private volatile List<Discovery> discoveries = List.of();
   private volatile int generation;
+  private volatile long lookedAt = Ticks.LONG_AGO;
 
   StoreServers(RegisteredStore store) {
     this.store = store;
@@ -193,6 +197,36 @@ final class StoreServers {
       if (!source.isKnown(Ticks.now()) || !before.keySet().equals(named.keySet())) {
         generation++;
       }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Have those that may take servers away asked, where it is time; return the generation. Barriers wait meanwhile (BAR-65). */
+  int lookForLeaving(long now) {
+    if (now - lookedAt >= LOOK_AGAIN) {
+      lookedAt = now;
+      for (Discovery each : discoveries) {
+        try {
+          if (!each.named().isEmpty() && (each.isDue(now) || !each.isKnown(now))) {
+            each.refresh();
+          }
+        } catch (RuntimeException error) { // the application's own code says where a client leads: a barrier throws it
+          continue;
+        }
+      }
+    }
+    return generation;
+  }
+
+  /** Return whether barriers of either reach are judged at this server. */
+  boolean isNamed(Server server) {
+    lock.lock();
+    try {
+      String address = server.address();
+      return at(address) == server
+          && isNamedBeside(null, address, own, Whose::isOwn)
+          && isNamedBeside(null, address, region, Whose::isOfRegion);
     } finally {
       lock.unlock();
     }
