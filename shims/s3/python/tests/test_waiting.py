@@ -49,6 +49,49 @@ def test_a_loser_with_the_greater_counter_is_superseded(images: Images) -> None:
     assert images.judge(second).satisfied
 
 
+def test_a_greater_version_that_came_before_proves_nothing(images: Images) -> None:
+    """SHIM-62: the first writer's clock is ahead, and the store's order is its own."""
+    key = new_key()
+    images.shim.clock = behind(-20)
+    assert images.judge(images.put(key, b"1")).satisfied
+    images.shim.clock = HybridClock()
+    images.lab.partition("b1", mode="silent")
+    second = images.put(key, b"2")
+    assert (images.body(key, "a"), images.body(key)) == (b"2", b"1")
+    assert images.verdict(second, 0.7) is Verdict.TIMED_OUT
+    images.lab.heal(wait=False)
+    assert images.judge(second).satisfied
+    assert images.body(key) == b"2"
+
+
+def test_an_upload_that_another_scope_overtook_is_not_proved_by_it(images: Images) -> None:
+    """SHIM-62: its counter is that of its creation, and the store puts it behind what came meanwhile."""
+    key = new_key()
+    with antipode.scope() as opened:
+        upload = images.a.create_multipart_upload(Bucket=BUCKET, Key=key)
+        place = {"Bucket": BUCKET, "Key": key, "UploadId": upload["UploadId"]}
+        part = images.a.upload_part(**place, PartNumber=1, Body=b"of parts")
+        assert images.judge(images.put(key, b"meanwhile")).satisfied
+        images.lab.partition("b1", mode="silent")
+        parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+        images.a.complete_multipart_upload(**place, MultipartUpload=parts)
+        lineage = opened.lineage
+    assert images.body(key) == b"meanwhile"
+    assert images.verdict(lineage, 0.7) is Verdict.TIMED_OUT
+    images.lab.heal(wait=False)
+    assert images.judge(lineage).satisfied
+    assert images.body(key) == b"of parts"
+
+
+def test_a_version_that_is_greater_by_more_than_any_upload_takes_supersedes(images: Images) -> None:
+    """SHIM-62: whatever the bucket keeps of what was there before."""
+    key = new_key()
+    gone = Lineage([WriteId(STORE, key, Ordered("", images.shim.clock.next()))])
+    images.shim.clock = behind(-8 * 86400)
+    assert images.judge(images.put(key)).satisfied
+    assert images.judge(gone).satisfied
+
+
 def test_a_lesser_version_proves_nothing(images: Images) -> None:
     """The same, where the greater one never arrived: an older version is no proof, however often it is looked at."""
     key = new_key()

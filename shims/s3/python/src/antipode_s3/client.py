@@ -9,7 +9,7 @@ from antipode import logs
 from antipode.site import call_site
 from opentelemetry import context as otel
 
-from antipode_s3 import client_calls, reads, writes
+from antipode_s3 import client_calls, copies, reads, writes
 from antipode_s3.binding import Binding
 from antipode_s3.operations import READS, WRITES
 
@@ -43,6 +43,8 @@ class RecordingS3(_Base):  # type: ignore[misc]
 
     def _antipode_call(self, operation: str, params: dict[str, Any]) -> Any:
         writing = operation in WRITES
+        if operation == "UploadPartCopy":  # it writes nothing yet
+            copies.wait_for_source(self, params)
         if not writing and operation not in READS:
             return super()._make_api_call(operation, params)
         binding = self._antipode.get(params.get("Bucket", ""))

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
+from antipode.reading import current_reading
+from antipode.scope import current_scope
+from antipode.wait_on_read import wait_first
 from antipode.writeid import Opaque, Ordered
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -36,6 +39,7 @@ _SECRETS: Final = {
 
 def copy(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     """CopyObject."""
+    wait_for_source(client, params)
     key = key_of(params)
     source = _look(client, params)
     if source is None:
@@ -57,6 +61,14 @@ def copy(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
         raise
     version.record(write)
     return answer
+
+
+def wait_for_source(client: Any, params: Mapping[str, Any]) -> None:
+    """Wait for what a read of the source would wait for: a copy of a part reads it, too (SHIM-44)."""
+    place = _place(params.get("CopySource"))
+    owner: Binding | None = None if place is None else client._antipode.get(place[0])
+    if owner is not None and owner.records:
+        wait_first(owner.server, owner.timeout, current_reading(), current_scope(), waits=owner.waits)
 
 
 def _blind(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:

@@ -20,8 +20,9 @@ from antipode_s3.probe import READING, grant, raise_unavailable, status_of
 NO_PROXY: Final = "X-Minio-Source-Proxy-Request"
 """MinIO answers for an object that it lacks by asking the other site, unless a request says this."""
 _MOST_VERSIONS: Final = 20
-_SKEW_S: Final = 15 * 60.0
-"""S3 refuses requests whose time is further off: a version's own time cannot be, either."""
+_LONGEST_S: Final = 7 * 86400.0
+"""S3 takes a request whose time is 15 minutes off, and an upload in parts has its counter from when it was created. So
+long after a counter was given its write has come, or never will."""
 _MOST_KNOWN: Final = 20_000
 _DEEP_S: Final = (0.2, 2.0)
 """Between two looks through the versions that are not current, while the current one stays."""
@@ -102,17 +103,17 @@ class Bucket:
         return True
 
     def keeps(self, key: str, counter: int) -> bool:
-        """Whether the version with this counter is among the latest that the bucket keeps of the key."""
+        """Whether the version with this counter is among those that the bucket keeps of the key."""
         self.requests += 1
-        answer = self.client.list_object_versions(Bucket=self.name, Prefix=key, MaxKeys=2 * _MOST_VERSIONS)
-        own = [item for item in answer.get("Versions", []) if item["Key"] == key]
+        answer = self.client.list_object_versions(Bucket=self.name, Prefix=key)
         issued = seconds_of(counter)
-        for item in own[:_MOST_VERSIONS]:
-            if abs(item["LastModified"].timestamp() - issued) > _SKEW_S:
-                continue
-            if self._counter_of(key, item["VersionId"]) == counter:
-                return True
-        return False
+        distance = {
+            item["VersionId"]: abs(item["LastModified"].timestamp() - issued)
+            for item in answer.get("Versions", [])
+            if item["Key"] == key
+        }
+        near = sorted(distance, key=distance.__getitem__)[:_MOST_VERSIONS]
+        return any(self._counter_of(key, version) == counter for version in near)
 
     def _counter_of(self, key: str, version: str) -> int | None:
         if (key, version) in self._counters:
@@ -150,7 +151,7 @@ class Bucket:
                     return VISIBLE
                 return not_yet("that version is not there")
             now = self.current(key)
-            if now.counter is not None and now.counter >= version.counter:
+            if now.counter == version.counter or _is_long_after(now.counter, version.counter):
                 return VISIBLE
             if now.version and look.is_due(now.version):
                 if self.keeps(key, version.counter):
@@ -159,7 +160,11 @@ class Bucket:
         except ClientError as error:
             return self._refused(error)
         if now.there:
-            return not_yet("an older version is there" if now.counter is not None else "a version of others is there")
+            if now.counter is None:
+                return not_yet("a version of others is there")
+            if now.counter < version.counter:
+                return not_yet("an older version is there")
+            return not_yet("another version is there, and nothing says that the store took it after this one")
         return not_yet("it is deleted there" if now.marker else "no such object there")
 
     def _refused(self, error: ClientError) -> Visibility:
@@ -171,6 +176,11 @@ class Bucket:
                 "the version is not one of this store's"
             )
         return unproven(str(error))
+
+
+def _is_long_after(there: int | None, counter: int) -> bool:
+    """Whether a version is so much greater that it came after that one, whatever clocks and uploads in parts did."""
+    return there is not None and seconds_of(there) - seconds_of(counter) > _LONGEST_S
 
 
 def _unfit(write_id: WriteId) -> Visibility | None:

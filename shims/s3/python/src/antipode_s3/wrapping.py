@@ -18,6 +18,7 @@ from antipode_s3.client import shallow
 from antipode_s3.probe import Facts, grant, probe
 from antipode_s3.shim import S3Shim
 from antipode_s3.targets import Target, client_of, target_of
+from antipode_s3.transfers import look_at_constructors
 
 _C = TypeVar("_C")
 _PROBE_S = 2.0
@@ -67,6 +68,7 @@ def wrap(
             "or use keys that tell nothing",
             code="AP501",
         )
+    look_at_constructors()
     target = _own_target(client, plain, bucket)
     options = StoreOptions(
         replicas=replicas,
