@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs
+from antipode.background import Background
 from antipode.need import Need, release_all
 from antipode.server import Server
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
@@ -142,7 +143,7 @@ class Discovery(Server):
             self._asking = True
             self._asked_at = time.monotonic()
         try:
-            threading.Thread(target=self._run, name=f"antipode-servers-{self.store.name}", daemon=True).start()
+            Background(self._run, f"antipode-servers-{self.store.name}").start()
         except (OSError, RuntimeError, MemoryError) as error:  # no thread is to be had: who waits next tries again
             self._asking = False
             self._words = f"no thread could be started to ask for them ({error})"
@@ -162,6 +163,13 @@ class Discovery(Server):
             self._missed(str(error) or type(error).__name__)
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException:  # no memory: who waits next has another thread ask
+            self._asking = False
+            raise
+
+    def _work(self) -> None:
         pause = _PAUSES_S[0]
         while True:
             self.attempt()

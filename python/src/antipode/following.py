@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from antipode import logs
+from antipode.background import Background
 from antipode.need import Group, Need
 from antipode.server import Server
 from antipode.verdict import Verdict, Visibility
@@ -231,7 +232,7 @@ def _admit(followed: Followed) -> bool:
         if len(_followed) >= MOST_FOLLOWED:
             return False
         if _thread is None:
-            thread = threading.Thread(target=_give_up_when_due, name="antipode-following", daemon=True)
+            thread = Background(_give_up_when_due, "antipode-following")
             thread.start()
             _thread = thread
         _followed[followed] = time.monotonic() + FOLLOW_S

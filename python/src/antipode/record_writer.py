@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from antipode import logs
+from antipode.background import Background
 from antipode.settings import settings
 
 MOST_QUEUED: Final = 10_000
@@ -72,10 +73,10 @@ class RecordWriter:
         with self._start:
             if self._thread is not None:
                 return
-            thread = threading.Thread(target=self._run, name="antipode-records", daemon=True)
             try:
+                thread = Background(self._run, "antipode-records")
                 thread.start()
-            except RuntimeError:  # too many threads, or the interpreter ends: the next record tries again
+            except (RuntimeError, MemoryError):  # too many threads, or the end: the next record tries again
                 return
             self._thread = thread
             for name in _CHILDREN:

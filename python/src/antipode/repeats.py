@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from antipode import logs
+from antipode.background import Background
 
 MOST_WAITING: Final = 100
 _LAST_S: Final = 0.25
@@ -62,10 +63,10 @@ def later(differs: Callable[[], bool], over: Callable[[bool], None]) -> bool:
     global _thread
     with _start:
         if _thread is None:
-            thread = threading.Thread(target=_run, name="antipode-repeats", daemon=True)
             try:
+                thread = Background(_run, "antipode-repeats")
                 thread.start()
-            except RuntimeError:
+            except (RuntimeError, MemoryError):
                 return False
             _thread = thread
     try:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs, telemetry
+from antipode.background import Background
 from antipode.branch_ids import BRANCHES
 from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
@@ -237,9 +238,7 @@ class Server:
         self._poller = Poller()
         try:
             self._pace = Pace()
-            self._thread = threading.Thread(
-                target=self._run, name=f"antipode-{self.store.name}-{self.address}", daemon=True
-            )
+            self._thread = Background(self._run, f"antipode-{self.store.name}-{self.address}")
             self._thread.start()
         except (RuntimeError, MemoryError):  # too many threads, or the process ends: the next one who waits tries again
             self._end(self._poller)

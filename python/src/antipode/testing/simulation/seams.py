@@ -236,6 +236,7 @@ def seams() -> Iterator[None]:
         "time": _copy(time, monotonic=_monotonic, time=_wall, perf_counter=_monotonic, sleep=_sleep),
         "threading": _copy(threading, Lock=SimulatedLock, Thread=SimulatedThread, current_thread=_current_thread),
         "random": _copy(random, uniform=_uniform),
+        "Background": SimulatedThread,
         "Poller": SimulatedPoller,
     }
     before: list[tuple[Any, str, Any]] = [

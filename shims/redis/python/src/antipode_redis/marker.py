@@ -15,6 +15,7 @@ import weakref
 from typing import Any, Final
 
 from antipode import logs, telemetry
+from antipode.background import Background
 from antipode.settings import settings
 from antipode.store import note_marks
 from antipode.writeid import Ordered
@@ -85,7 +86,7 @@ class Marker:
         with self._starting:
             if self._thread is None and not self._ended:
                 try:
-                    self._thread = threading.Thread(target=self._run, name=f"antipode-marks-{self.store}", daemon=True)
+                    self._thread = Background(self._run, f"antipode-marks-{self.store}")
                     self._thread.start()
                 except Exception as error:  # never the application's, whose write was executed (SHIM-2)
                     self._thread, self.dirty = None, False

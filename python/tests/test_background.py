@@ -1,0 +1,80 @@
+"""A thread that finds no memory before it has begun is waited for by nobody (spec BAR-61, python/cpython#140746)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import antipode
+import pytest
+from antipode import Lineage, UnprovenKind, WriteId, background
+from antipode.background import Background
+from antipode.shim import StoreOptions, join_store
+from antipode.verdict import VISIBLE
+from fakes import FakeShim, Target, always, fake_store
+from parked_barriers import Client
+
+WRITE = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
+
+
+@pytest.fixture
+def no_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Threads of Antipode's end before they begin, as those that find no memory do."""
+    monkeypatch.setattr(background, "_BEGIN_S", 0.05)
+    with monkeypatch.context() as patched:
+        patched.setattr(Background, "_bootstrap", lambda _: None)
+        yield
+
+
+def judge() -> antipode.BarrierResult:
+    return antipode.barrier(WRITE, timeout=50, on_timeout="proceed", on_unproven="proceed")
+
+
+def test_a_thread_that_does_not_begin_fails_its_start(no_memory: None) -> None:
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match="did not begin"):
+        Background(lambda: None, "t").start()
+    assert threading.active_count() == before
+
+
+def test_a_thread_that_begins_too_late_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever started it has gone on without it."""
+    monkeypatch.setattr(background, "_BEGIN_S", 0.01)
+    goes, done = threading.Event(), []
+    run = Background.run
+
+    def late(self: Background) -> None:
+        assert goes.wait(60)
+        run(self)
+
+    monkeypatch.setattr(Background, "run", late)
+    thread = Background(lambda: done.append(1), "t")
+    with pytest.raises(RuntimeError, match="did not begin"):
+        thread.start()
+    goes.set()
+    thread.join(60)
+    assert not done
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_barrier_that_needs_such_a_thread_is_unproven(no_memory: None, is_known: bool) -> None:
+    """BAR-61, BAR-28: the one that asks a server, and the one that asks which servers there are."""
+    if is_known:
+        fake_store("posts", Target("first", always(VISIBLE)))
+    else:
+        client = Client(Target("first", always(VISIBLE)))
+        store = join_store("posts", FakeShim, StoreOptions())
+        store.follow_client(client, lambda it: it.leads_to, lambda it: [it.leads_to], "a client")
+    result = judge()
+    assert not result.satisfied
+    assert result.stores["posts"].kind is UnprovenKind.OWN_FAULT
+
+
+def test_all_is_whole_again_when_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-61: the next barrier starts another one."""
+    monkeypatch.setattr(background, "_BEGIN_S", 0.05)
+    fake_store("posts", Target("first", always(VISIBLE)))
+    with monkeypatch.context() as patched:
+        patched.setattr(Background, "_bootstrap", lambda _: None)
+        assert not judge().satisfied
+    assert judge().satisfied
