@@ -9,7 +9,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Verdict, WriteId, discovery
-from antipode.need import Group, Proof
+from antipode.need import Group, Need, Proof
 from antipode.server import Server
 from antipode.shim import Store, StoreOptions, join_store
 from antipode.verdict import NOT_YET, VISIBLE
@@ -165,14 +165,40 @@ def test_a_client_that_is_gone_is_waited_for_no_more() -> None:
     assert waiting.end().complete
 
 
+def test_a_wait_is_not_disturbed_where_servers_join_or_are_named_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-65: it ends where one leaves at which it waits."""
+    store, listed, late = listed_store()
+    waits: list[Group] = []
+    park = Server.park
+
+    def parked(self: Server, need: Need) -> bool:
+        waits.append(need.group)
+        return park(self, need)
+
+    monkeypatch.setattr(Server, "park", parked)
+    waiting = Waiting()
+    until(lambda: is_parked(store))
+    server = store.server_at("late")
+    assert server is not None
+    listed.append(Target("joined", always(VISIBLE)))
+    for source in list(store._discoveries.values()):
+        source.attempt()
+    until(lambda: server.known_under == store.generation)
+    asked = late.asked
+    until(lambda: late.asked > asked + 2)
+    assert len(set(waits)) == 1
+    late.answer = always(VISIBLE)
+    assert judged(waiting.end()) == ["there", "late", "joined"]
+
+
 def test_who_goes_on_elsewhere_counts_for_no_row_of_timeouts() -> None:
     """BAR-40, BAR-65: it did not wait there in vain, and nobody asks on for it."""
     [server] = fake_store("posts", Target("late", always(NOT_YET))).servers()
     waiters, group = Waiters(), Group(1.0, lambda: None, None)
-    group.has_changed = lambda: True
+    group.has_lost = lambda _: True
     waiters.add(group.add(WriteId.position("posts", "e", 1), server), 0.0)
-    assert group.end_outdated()
-    assert not group.end_outdated(), "one releases it"
+    assert group.end_without(server)
+    assert not group.end_without(server), "one releases it"
     for need in group.end():
         waiters.give_up(need, group.since + 0.9)
     assert waiters.live == 0
@@ -184,12 +210,12 @@ def test_what_does_not_stand_is_no_pass_where_the_time_is_over_as_well() -> None
     """BAR-63, BAR-65: a wait that ends since the servers are others looks at its proofs, as at the deadline."""
     first, second = fake_store("posts", *(Target(name, always(VISIBLE)) for name in ("first", "second"))).servers()
     group = Group(1.0, lambda: None, None)
-    group.has_changed = lambda: True
+    group.has_lost = lambda _: True
     needs = [group.add(WriteId.position("posts", "e", 1), server) for server in (first, second)]
     for need in needs:
         group.settle(need, VISIBLE, Proof(group.since, need.server.generation))
     first.reset()
-    assert group.end_outdated()
+    assert group.end_without(first)
     assert group.end() == needs[:1]
     assert needs[0].answer is not None
     assert needs[0].answer.verdict is Verdict.NOT_YET

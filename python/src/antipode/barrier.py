@@ -77,10 +77,10 @@ def barrier(
             found = cast(Resolution, over.value)
         plan, seconds = found.plan, found.remaining
     waits = BarrierWaits(plan)
-    twice, changed = plan.looks_twice, waits.has_changed
-    group = wait(plan.wanted(), seconds, looks_twice=twice, has_changed=changed)
+    twice, lost = plan.looks_twice, waits.has_lost
+    group = wait(plan.wanted(), seconds, looks_twice=twice, has_lost=lost)
     while not waits.take(group):
-        group = wait(waits.plan.wanted(), seconds, looks_twice=twice, since=group.since, has_changed=changed)
+        group = wait(waits.plan.wanted(), seconds, looks_twice=twice, since=group.since, has_lost=lost)
     return _finish(waits, found, given=lineage is not None)
 
 
@@ -115,12 +115,10 @@ async def barrier_async(
             found = cast(Resolution, over.value)
         plan, seconds = found.plan, found.remaining
     waits = BarrierWaits(plan)
-    twice, changed = plan.looks_twice, waits.has_changed
-    group = await wait_async(plan.wanted(), seconds, looks_twice=twice, has_changed=changed)
+    twice, lost = plan.looks_twice, waits.has_lost
+    group = await wait_async(plan.wanted(), seconds, looks_twice=twice, has_lost=lost)
     while not waits.take(group):
-        group = await wait_async(
-            waits.plan.wanted(), seconds, looks_twice=twice, since=group.since, has_changed=changed
-        )
+        group = await wait_async(waits.plan.wanted(), seconds, looks_twice=twice, since=group.since, has_lost=lost)
     return _finish(waits, found, given=lineage is not None)
 
 

@@ -8,8 +8,9 @@ from typing import Final
 from antipode.discovery import Discovery
 from antipode.need import Group, Need
 from antipode.plan import Plan
+from antipode.server import Server
 from antipode.store import Store
-from antipode.verdict import Verdict, not_yet, unproven
+from antipode.verdict import Reach, Verdict, not_yet, unproven
 from antipode.waiting import seconds_left
 
 _CHANGED: Final = "the store's servers changed until the deadline, and this one was not asked any more"
@@ -30,9 +31,11 @@ class BarrierWaits:
         self._parked: set[Store] = set()
         """The stores at which an earlier wait was parked."""
 
-    def has_changed(self) -> bool:
-        """Return whether the servers that it waits at are others by now."""
-        return self.plan.is_outdated
+    def has_lost(self, server: Server) -> bool:
+        """Return whether a server where it waits is none of those that are known by now."""
+        own = self.plan.reach is Reach.REPLICA
+        changed = [each for each in self.plan.asked if each.store is server.store and each.is_outdated]
+        return any(not each.store.is_named(server, own=own) for each in changed)
 
     def take(self, group: Group) -> bool:
         """Take what a wait came to; return False where another is to follow, by the new plan, under its deadline."""

@@ -4,8 +4,8 @@ How a barrier ends (BAR-63; the steps are those of `spec/tla/Reopen.tla`, the ag
 1. An answer settles a need under the generation that its server was in when the question was asked, with the time of
    the asking. Both are written under the group's lock, and so is how many needs are open.
 2. Whoever settles the last one notes *the moment*: when its question was asked. Then, with no lock of a server held, he
-   takes the group's lock, under which no proof changes, and compares each with its server's generation. Generations only
-   grow, so what is equal later was equal when the lock was taken: that is the instant at which all stood.
+   takes the group's lock, under which no proof changes, and compares each with its server's generation. Generations
+   only grow, so what is equal later was equal when the lock was taken: that is the instant at which all stood.
 3. What does not stand is opened again and asked for at once. Where only its age was too great the moment stays, so
    that one more round is enough however slow the link is; where the data may be others it is another moment.
 4. One test-and-set decides who releases. The deadline looks once more itself: what does not stand then is not visible.
@@ -109,7 +109,7 @@ class Need:
         return self.answer is not None and self.answer.verdict is Verdict.VISIBLE and not (self.branch or self.divided)
 
     def renew(self, since: float) -> bool:
-        """Take the proof of an answer to others, asked for since then, in place of one of the same data that is too old.
+        """Take the proof of an answer to others, asked for since then, for one of the same data that is too old.
 
         Return False where there is none. The lock of its group is held.
         """
@@ -132,7 +132,7 @@ class Group:
         "_release",
         "cancelled",
         "follows",
-        "has_changed",
+        "has_lost",
         "has_waited",
         "is_alone",
         "is_outdated",
@@ -164,11 +164,11 @@ class Group:
         """It only records when the writes are seen: nobody waits for them (dry-run)."""
         self.has_waited = False
         """Not everything was settled when it had been parked."""
-        self.has_changed: Callable[[], bool] | None = None
-        """Whether the servers are others by now: then it ends, and its barrier names them anew (BAR-65). None: it waits
-        where it was parked."""
+        self.has_lost: Callable[[Server], bool] | None = None
+        """Whether a server is none of those that are known by now: then it ends, and its barrier names them anew
+        (BAR-65). None: it waits where it was parked."""
         self.is_outdated = False
-        """It ended since they are others."""
+        """It ended since one has left where it waited."""
         self.is_alone = False
         """Its only need was settled while it waited: there is nothing that it has to stand together with."""
         self.overloaded = False
@@ -214,9 +214,14 @@ class Group:
                         left.append(need)
         return left
 
-    def end_outdated(self) -> bool:
-        """End it where the servers are others by now; return True for the first who ends it: he wakes the barrier."""
-        if self.has_changed is None or not self.has_changed():
+    @property
+    def open_at(self) -> set[Server]:
+        """Return the servers that have not settled everything."""
+        return {need.server for need in self.needs if not need.done}
+
+    def end_without(self, server: Server) -> bool:
+        """End it where a server has left at which it waits; return True for the first who does: he wakes it."""
+        if self.has_lost is None or not self.has_lost(server):
             return False
         with self._lock:
             if self._over:
@@ -354,9 +359,9 @@ def release_all(groups: Iterable[Group]) -> None:
     _wake(group for group in groups if group.is_alone or group.conclude())
 
 
-def end_outdated(groups: Iterable[Group]) -> None:
-    """Wake those of the barriers whose servers are others by now (BAR-65)."""
-    _wake(group for group in groups if group.end_outdated())
+def end_without(server: Server, groups: Iterable[Group]) -> None:
+    """Wake those of the barriers that wait at a server and have lost it (BAR-65)."""
+    _wake(group for group in groups if group.end_without(server))
 
 
 def _wake(groups: Iterable[Group]) -> None:

@@ -55,6 +55,11 @@ class Asked:
     gone: Sequence[str] = ()
     """The addresses of those that discovery took away lately, of which a pass does not speak (BAR-54)."""
 
+    @property
+    def is_outdated(self) -> bool:
+        """Return whether the store's set of servers has changed since these were named."""
+        return self.store.generation != self.generation
+
     @staticmethod
     def of(store: Store, ids: list[WriteId], *, own: bool, waits: bool = True) -> Asked:
         """Return a store with the servers that are known now; `waits`: a barrier is to rely on them."""
@@ -106,7 +111,7 @@ class Plan:
     @property
     def is_outdated(self) -> bool:
         """Return whether a judged store's set of servers has changed since they were named."""
-        return any(asked.store.generation != asked.generation for asked in self.asked)
+        return any(asked.is_outdated for asked in self.asked)
 
     def with_servers_named_anew(self) -> Plan:
         """Return the same for the servers that are known now (BAR-65)."""

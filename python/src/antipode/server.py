@@ -17,7 +17,7 @@ from antipode.background import Background
 from antipode.branch_ids import BRANCHES
 from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
-from antipode.need import Need, Proof, end_outdated, release_all
+from antipode.need import Need, Proof, end_without, release_all
 from antipode.own_faults import is_own_fault
 from antipode.pace import RETRY_S, Pace
 from antipode.poller import Poller
@@ -215,7 +215,7 @@ class Server:
         return False
 
     def kept_proof(self, need: Need, since: float) -> Proof | None:
-        """Return what proves a position without a question: an answer to others that were asked since then (no lock)."""
+        """Return what proves a position without a question: an answer to others, asked since then (no lock)."""
         applied, asked_at, generation = self._proofs
         if need.counter < 0 or asked_at < since or applied.get(need.epoch, -1) < need.counter:
             return None
@@ -298,7 +298,7 @@ class Server:
         if self.waiters.live and not self.waiters.only_follows and self.store.has_lost(self, now):
             with self._lock:
                 groups = self.waiters.changing
-            end_outdated(groups)
+            end_without(self, groups)
         shortest = max(self._in_force.poll, self.store.shim.own_pace, 0.001)
         due = self._due(pace, shortest, now)
         is_called, is_pushed = self._sleep(poller, min(due - now, 1.0))

@@ -236,9 +236,14 @@ class StoreServers(ABC):
         if generation == server.known_under:
             return False
         server.known_under = generation
-        address = server.address
-        is_named = address in self._named_by(own=True) and address in self._named_by(own=False)
-        return not (is_named and self.server_at(address) is server)
+        return not (self.is_named(server, own=True) and self.is_named(server, own=False))
+
+    def is_named(self, server: Server, *, own: bool) -> bool:
+        """Return whether a server is among those of a reach, or is asked who they are."""
+        if server in list(self._discoveries.values()):
+            return True
+        named = self._named_by(own=own) or self._named_by(own=not own)
+        return server.address in named and self.server_at(server.address) is server
 
     def gone(self, *, own: bool = False) -> Sequence[str]:
         """Return the addresses that discovery took away within `left_server`: clients may still go there (BAR-54)."""

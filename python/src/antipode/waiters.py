@@ -119,7 +119,7 @@ class Waiters:
     @property
     def changing(self) -> set[Group]:
         """Return those that wait here and name their servers anew where those change."""
-        return {need.group for need in self._parked() if not need.done and need.group.has_changed is not None}
+        return {need.group for need in self._parked() if not need.done and need.group.has_lost is not None}
 
     def _parked(self) -> Iterator[Need]:
         others = chain(self._objects.values(), self._branches.values())

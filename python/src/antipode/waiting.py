@@ -25,18 +25,18 @@ def wait(
     *,
     looks_twice: bool = False,
     since: float | None = None,
-    has_changed: Callable[[], bool] | None = None,
+    has_lost: Callable[[Server], bool] | None = None,
 ) -> Group:
     """Block until every write is settled at its server, or `timeout` seconds have passed.
 
     looks_twice: several servers each show their writes once more when the last has shown them (BAR-64). since: where
-    it goes on for another wait, when that began (`time.monotonic()`): the deadline is the same. has_changed: whether
-    the servers are others by now: then the wait ends, and the group is outdated (BAR-65).
+    it goes on for another wait, when that began (`time.monotonic()`): the deadline is the same. has_lost: whether a
+    server is none of those that are known by now: then a wait there ends, and the group is outdated (BAR-65).
     """
     done = threading.Lock()
     done.acquire()
     group = Group(timeout, done.release, None, since)
-    group.has_changed = has_changed
+    group.has_lost = has_lost
     try:
         if _park(group, wanted, looks_twice):
             if group.take_places(settings().max_waiters):
@@ -57,7 +57,7 @@ async def wait_async(
     *,
     looks_twice: bool = False,
     since: float | None = None,
-    has_changed: Callable[[], bool] | None = None,
+    has_lost: Callable[[Server], bool] | None = None,
 ) -> Group:
     """`wait` without blocking the event loop. Cancelling it gives the place up."""
     loop = asyncio.get_running_loop()
@@ -68,7 +68,7 @@ async def wait_async(
             done.set_result(None)
 
     group = Group(timeout, release, loop, since)
-    group.has_changed = has_changed
+    group.has_lost = has_lost
     try:
         if _park(group, wanted, looks_twice):
             if group.take_places(settings().max_tasks):
@@ -96,7 +96,8 @@ def _park(group: Group, wanted: Iterable[tuple[Server, WriteId]], looks_twice: b
         if time.monotonic() < until:
             server.park(need)
     group.has_waited = group.parked()
-    return group.has_waited and not group.end_outdated()  # what left before it was parked there, nobody else sees
+    # What left before it was parked there, nobody else sees.
+    return group.has_waited and not any(group.end_without(each) for each in group.open_at)
 
 
 def _deadline(group: Group) -> float:
