@@ -78,6 +78,40 @@ def test_wait_on_read(posts: Posts) -> None:
         impatient.get_item(TableName=TABLE, Key=key("never"))
 
 
+PARTIQL = {
+    "behind a line of comment": f"-- x\nSELECT * FROM {TABLE} WHERE id = 'stale'",
+    "behind comments": f" /* x */ /* -- */ SELECT * FROM {TABLE} WHERE id = 'stale'",
+    "a deletion that returns": f"DELETE FROM {TABLE} WHERE id = 'stale' RETURNING ALL OLD *",
+    "what nobody knows": f"(SELECT * FROM {TABLE} WHERE id = 'stale')",
+}
+
+
+@pytest.mark.parametrize("statement", PARTIQL.values(), ids=PARTIQL)
+def test_statements_that_may_read_wait(posts: Posts, statement: str) -> None:
+    """SHIM-43, SHIM-44: what is unsure is both."""
+    impatient = posts.wrap("b1", wait_on_read=True, timeout=0.15)
+    posts.lab.partition("b1")
+    with antipode.scope(posts.write("stale")):
+        with pytest.raises(BarrierTimeout, match="wait on read"):
+            impatient.execute_statement(Statement=statement)
+        with pytest.raises(BarrierTimeout, match="wait on read"):
+            impatient.batch_execute_statement(Statements=[{"Statement": statement}])
+
+
+def test_a_statement_behind_a_comment_reads_and_hides_what_is_ours(posts: Posts) -> None:
+    """SHIM-12, SHIM-43"""
+    client = posts.wrapped["a"]
+    posts.write("commented")
+    with antipode.scope() as scope, antipode.reading() as seen:
+        found = client.execute_statement(Statement=f"-- x\nSELECT * FROM {TABLE} WHERE id = 'commented'")
+        assert found["Items"] == [item("commented")]
+        assert not scope.lineage
+    assert seen.lineage.incomplete == {STORE}
+    with antipode.scope() as scope:
+        client.execute_statement(Statement=f"-- x\nINSERT INTO {TABLE} VALUE {{'id': 'inserted'}}")
+        assert scope.lineage.incomplete == {STORE}
+
+
 def test_reading_after_a_lineage(posts: Posts) -> None:
     posts.lab.lag("b1", "150ms")
     lineage = posts.write("after")

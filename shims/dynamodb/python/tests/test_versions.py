@@ -9,11 +9,12 @@ from typing import Any
 import antipode
 import antipode_dynamodb
 import pytest
-from antipode import Lineage, Ordered, Verdict
+from antipode import Lineage, Opaque, Ordered, Verdict, WriteId
 from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock, place_number
 from antipode_dynamodb.attributes import as_if_absent, both, edited_update
 from antipode_dynamodb.keys import key_octets, parse_key
+from antipode_dynamodb.shim import judge
 from dynamodb_regions import STORE, TABLE, Posts, item, key, until
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,6 +137,48 @@ def test_a_loser_by_the_stores_clock_never_passes(posts: Posts) -> None:
     assert posts.look(first).satisfied
     until(lambda: "passed over" in posts.look(second, 0.3).stores[STORE].reason, "the reason says so")
     assert posts.verdict(second, 0.3) is Verdict.TIMED_OUT
+
+
+def test_a_greater_version_of_another_region_proves_nothing(posts: Posts) -> None:
+    """SHIM-62: region a's machine is ahead, region b's write is later, and a barrier on it asks where a's is."""
+    ahead = HybridClock(place=place_number(posts.lab.region("a")), time_ns=lambda: time.time_ns() + 5 * 10**9)
+    posts.wrapped["a"]._antipode.store.shim._clocks[posts.lab.region("a")] = ahead
+    wrapped = posts.wrap("a")
+    posts.lab.partition("b2")
+    with antipode.scope() as scope:
+        wrapped.put_item(TableName=TABLE, Item=item("two clocks", "from a"))
+        first = scope.lineage
+    second = posts.write("two clocks", "from b2", at="b2")
+    assert counter(second) < counter(first)
+    until(lambda: posts.shows("b1", "two clocks") == "from a", "the first one is there")
+    until(lambda: "another region" in posts.look(second, 0.5).stores[STORE].reason, "the reason says so")
+    assert posts.verdict(second, 0.5) is Verdict.UNPROVEN
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "verdict"),
+    [
+        ((1, 0), (1, 0), Verdict.VISIBLE),
+        ((1, 1), (1, 0), Verdict.VISIBLE),  # the same region guards its writes
+        ((2, 1), (1, 0), Verdict.UNPROVEN),
+        ((2, 3599), (1, 0), Verdict.UNPROVEN),
+        ((2, 3601), (1, 0), Verdict.VISIBLE),  # no clock is so far off
+        ((2, 0), (1, 1), Verdict.NOT_YET),
+    ],
+)
+def test_what_a_version_proves_of_another(there: tuple[int, int], wanted: tuple[int, int], verdict: Verdict) -> None:
+    """SHIM-31, SHIM-62: pairs of a region's number and seconds."""
+
+    def version(place: int, seconds: int) -> int:
+        return HybridClock(place=place, time_ns=lambda: (1_800_000_000 + seconds) * 10**9).next()
+
+    held = version(*there)
+    asked = held if there == wanted else version(*wanted)
+    found = judge(WriteId(STORE, b"k", Ordered("", asked)), {"_apv": {"N": str(held)}})
+    assert found.verdict is verdict
+    if verdict is not Verdict.NOT_YET and held != asked:
+        gone = judge(WriteId(STORE, b"k", Opaque(f"d{asked}")), {"_apv": {"N": str(held)}})
+        assert gone.verdict is verdict
 
 
 def test_a_dependent_write_has_the_greater_version(posts: Posts) -> None:

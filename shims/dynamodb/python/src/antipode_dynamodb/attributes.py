@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
+from antipode.hybrid_clock import NODE_BITS, PLACE_BITS
 from antipode.wire import MAX_COUNTER
 
 Item: TypeAlias = dict[str, Any]
@@ -34,6 +35,11 @@ def version_of(item: Mapping[str, Any] | None) -> int | None:
         return None
     version = int(text)
     return version if version <= MAX_COUNTER else None
+
+
+def place_of(version: int) -> int:
+    """The number of the region whose writer gave this version (SHIM-29)."""
+    return (version & ((1 << NODE_BITS) - 1)) >> (NODE_BITS - PLACE_BITS)
 
 
 def lineage_text(item: Mapping[str, Any] | None) -> str | None:

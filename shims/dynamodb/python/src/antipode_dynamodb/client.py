@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from antipode_dynamodb import batches, partiql
 from antipode_dynamodb.binding import Binding
-from antipode_dynamodb.hiding import READS, read_items
+from antipode_dynamodb.hiding import READS, read_items, unsure
 from antipode_dynamodb.writing import KINDS, write_item
 
 Handler = Callable[[Binding, str, dict[str, Any]], Any]
@@ -23,8 +23,8 @@ class RecordingDynamoDB:
     def _make_api_call(self, operation_name: str, api_params: dict[str, Any]) -> Any:
         """Where every call of a botocore client comes through."""
         binding = self._antipode
-        handler = _HANDLERS.get(operation_name)
-        if handler is None or not binding.records or not _is_ours(binding, operation_name, api_params):
+        handler = HANDLERS.get(operation_name, unsure)
+        if operation_name in NEITHER or not binding.records or not _is_ours(binding, operation_name, api_params):
             return self._antipode_plain._make_api_call(operation_name, api_params)
         if binding.conversion is None:
             return handler(binding, operation_name, dict(api_params))
@@ -39,7 +39,7 @@ def _is_ours(binding: Binding, operation: str, params: dict[str, Any]) -> bool:
     return binding.has(str(params["TableName"]))
 
 
-_HANDLERS: Final[dict[str, Handler]] = {
+HANDLERS: Final[dict[str, Handler]] = {
     **dict.fromkeys(KINDS, write_item),
     **dict.fromkeys(READS, read_items),
     "BatchWriteItem": batches.write_batch,
@@ -48,6 +48,23 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "BatchExecuteStatement": partiql.execute,
     "ExecuteTransaction": partiql.execute,
 }
+NEITHER: Final = frozenset(
+    {
+        *("CancelBulkOperation", "CreateBackup", "CreateGlobalTable", "CreateTable", "DeleteBackup"),
+        *("DeleteResourcePolicy", "DeleteTable", "DescribeBackup", "DescribeBulkOperation"),
+        *("DescribeContinuousBackups", "DescribeContributorInsights", "DescribeEndpoints", "DescribeExport"),
+        *("DescribeGlobalTable", "DescribeGlobalTableSettings", "DescribeImport"),
+        *("DescribeKinesisStreamingDestination", "DescribeLimits", "DescribeTable"),
+        *("DescribeTableReplicaAutoScaling", "DescribeTimeToLive", "DisableKinesisStreamingDestination"),
+        *("EnableKinesisStreamingDestination", "ExportTableToPointInTime", "GetResourcePolicy", "ImportTable"),
+        *("ListBackups", "ListBulkOperations", "ListContributorInsights", "ListExports", "ListGlobalTables"),
+        *("ListImports", "ListTables", "ListTagsOfResource", "PutResourcePolicy", "RestoreTableFromBackup"),
+        *("RestoreTableToPointInTime", "TagResource", "UntagResource", "UpdateContinuousBackups"),
+        *("UpdateContributorInsights", "UpdateGlobalTable", "UpdateGlobalTableSettings"),
+        *("UpdateKinesisStreamingDestination", "UpdateTable", "UpdateTableReplicaAutoScaling", "UpdateTimeToLive"),
+    }
+)
+"""Administration. What is in no table (vectors, bulk loads, what a newer client brings) is unsure."""
 
 
 @functools.cache

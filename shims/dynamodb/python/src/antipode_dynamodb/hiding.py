@@ -31,7 +31,7 @@ from antipode_dynamodb.keys import key_octets, parse_key
 from antipode_dynamodb.opaque import content_version
 from antipode_dynamodb.plain import for_questions
 from antipode_dynamodb.tables import Table, table_name
-from antipode_dynamodb.writing import known_table
+from antipode_dynamodb.writing import known_table, native
 
 _LEGACY: Final = frozenset({"QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator", "KeyConditions"})
 _AFTER_A_PROOF_S: Final = 10.0
@@ -112,6 +112,13 @@ class Read:
             else:
                 reading.saw(self.binding.store.write_id(octets, covers))
 
+    def missed(self) -> None:
+        """What is read cannot be told."""
+        for reading in (self._reading, self._merged):
+            if reading is not None:
+                reading.marked(self.binding.store.name)
+        self.finish()
+
     def finish(self) -> None:
         """Automatic merging."""
         if self._merged is not None and self._scope is not None:
@@ -125,6 +132,32 @@ def read_items(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
         return _read(read, binding, operation, params)
     finally:
         if read.noted is not None:  # where it was not over before
+            read.noted.failed()
+
+
+def write_and_read(binding: Binding, operation: str, params: dict[str, Any], write: Callable[[], Any]) -> Any:
+    """What writes and may give values: it waits as a read does, and our attributes are hidden."""
+    read = Read(binding)
+    try:
+        read.wait()
+        result = write()
+        _GIVEN[operation](read, params, result)
+        read.finish()
+        return result
+    finally:
+        if read.noted is not None:
+            read.noted.failed()
+
+
+def unsure(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """Do what nobody knows: it waits as a read does, and is recorded as a write of which no version can be had."""
+    read = Read(binding)
+    try:
+        read.wait()
+        read.missed()
+        return native(binding, operation, params, "operation", f"{operation} carries no version")
+    finally:
+        if read.noted is not None:
             read.noted.failed()
 
 

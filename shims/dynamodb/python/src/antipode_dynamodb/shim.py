@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Final
 
 from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.hybrid_clock import HybridClock, place_number
+from antipode.hybrid_clock import HybridClock, place_number, seconds_of
 from antipode.shim import VISIBLE, Capabilities, Server, Shim, UnprovenKind, Visibility, not_yet, unproven
 from antipode.store import Store
 from antipode.writeid import Opaque, Ordered, WriteId
 from botocore.exceptions import ClientError, HTTPClientError, NoCredentialsError
 
 from antipode_dynamodb import doctor, preparing
-from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, version_of
+from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, place_of, version_of
 from antipode_dynamodb.keys import key_octets, parse_key
 from antipode_dynamodb.opaque import content_version, deletion_of, is_content
 from antipode_dynamodb.plain import for_questions
@@ -26,6 +26,8 @@ from antipode_dynamodb.writing import error_code, http_status
 
 _AT_ONCE: Final = 100
 """So many keys a BatchGetItem may ask for."""
+_SURE_S: Final = 3600.0
+"""By so much no clock of a writer is wrong: the service refuses its requests."""
 GRANT: Final = "Allow dynamodb:BatchGetItem and dynamodb:DescribeTable on the tables (and dynamodb:DescribeTimeToLive)"
 
 
@@ -246,7 +248,7 @@ def judge(write_id: WriteId, item: Item | None) -> Visibility:
     if isinstance(version, Opaque):
         deleted = deletion_of(version)
         if at is not None and deleted is not None and at > deleted:
-            return VISIBLE
+            return _passed(at, deleted)
         if item and at is not None:
             return not_yet("the item is there still, with an older version")
         return unproven(
@@ -259,6 +261,20 @@ def judge(write_id: WriteId, item: Item | None) -> Visibility:
             return not_yet("an item without a version is there, written without Antipode: an older or a newer one")
         return not_yet("no such item yet")
     if at >= version.counter:
-        return VISIBLE
+        return VISIBLE if at == version.counter else _passed(at, version.counter)
     what = "the tombstone of an older version" if is_tombstone(item) else "an older version"
     return not_yet(f"{what} is there ({at}, wanted {version.counter}): not arrived, or passed over by another region's")
+
+
+def _passed(there: int, counter: int) -> Visibility:
+    """Whether a greater version was written behind this one (SHIM-62).
+
+    Of one region it was, as each write is guarded there. Among regions the service keeps the last by its own clocks,
+    and a machine's clock that is ahead gives the earlier write the greater version.
+    """
+    if place_of(there) == place_of(counter) or seconds_of(there) - seconds_of(counter) > _SURE_S:
+        return VISIBLE
+    return unproven(
+        f"a version of another region is there ({there}, wanted {counter}), of nearly the same time: by the writers' "
+        "clocks nobody can tell which of the two the service took last"
+    )

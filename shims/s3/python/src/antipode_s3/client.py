@@ -11,7 +11,7 @@ from opentelemetry import context as otel
 
 from antipode_s3 import client_calls, copies, reads, writes
 from antipode_s3.binding import Binding
-from antipode_s3.operations import READS, WRITES
+from antipode_s3.operations import NEITHER, READS, WRITES
 
 if TYPE_CHECKING:
     _Base = Any
@@ -42,10 +42,10 @@ class RecordingS3(_Base):  # type: ignore[misc]
             otel.detach(token)
 
     def _antipode_call(self, operation: str, params: dict[str, Any]) -> Any:
-        writing = operation in WRITES
+        writing = operation not in READS
         if operation == "UploadPartCopy":  # it writes nothing yet
             copies.wait_for_source(self, params)
-        if not writing and operation not in READS:
+        if operation in NEITHER:
             return super()._make_api_call(operation, params)
         binding = self._antipode.get(params.get("Bucket", ""))
         if binding is None:

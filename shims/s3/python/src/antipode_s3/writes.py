@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from antipode.reading import current_reading
+from antipode.scope import current_scope
+from antipode.wait_on_read import wait_first
+
 from antipode_s3 import copies, deletes, multiparts, noting
 from antipode_s3.binding import Binding
 from antipode_s3.client_calls import send, sent
@@ -34,7 +38,8 @@ def _put(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
 
 
 def _unversioned(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
-    assert operation in UNVERSIONED
+    if operation not in UNVERSIONED:
+        _wait_unsure(binding)
     write = binding.store.begin(key_of(params))
     try:
         answer = send(client, operation, params)
@@ -45,6 +50,14 @@ def _unversioned(client: Any, binding: Binding, operation: str, params: dict[str
         "unversioned", f"{operation} changes an object, and makes no version that could be waited for"
     )
     return answer
+
+
+def _wait_unsure(binding: Binding) -> None:
+    """Before an operation that nobody knows, and that may read: nothing tells what it depends on."""
+    reading = current_reading()
+    wait_first(binding.server, binding.timeout, reading, current_scope(), waits=binding.waits)
+    if reading is not None:
+        reading.marked(binding.store.name)
 
 
 _HANDLERS = {
