@@ -20,7 +20,7 @@ import pytest
 from antipode import ConfigurationError, Lineage, WriteId
 from antipode.pending import PendingWrite
 from antipode_lab.fixtures import LabFactory
-from celery import Celery, chain, signals  # type: ignore[import-untyped]
+from celery import Celery, chain, chord, signals  # type: ignore[import-untyped]
 from celery.contrib.testing.worker import start_worker  # type: ignore[import-untyped]
 from pages import imported
 
@@ -233,6 +233,26 @@ def test_eager_tasks_have_scopes_of_their_own(app: Celery, ran: Ran) -> None:
     assert first is not second
     outer.apply()  # outside any scope
     assert ran.lineages[3] == Lineage()
+
+
+def test_eager_chains_and_chords_carry_what_the_tasks_before_wrote(app: Celery, ran: Ran) -> None:
+    """PROP-72: the next task has it, and the sender has not, as with a broker; nor has what comes after."""
+
+    @app.task(shared=False)  # type: ignore[untyped-decorator]
+    def step(*arguments: Any) -> str:
+        ran.note()
+        antipode.append(write(arguments[-1]))
+        return "done"
+
+    app.conf.task_always_eager = True
+    with antipode.scope() as scope:
+        chain(step.si("a"), step.si("b"), step.si("c")).delay()
+        assert [sorted(each.stores) for each in ran.lineages] == [[], ["store-a"], ["store-a", "store-b"]]
+        chord([step.si("d"), step.si("e")])(step.si("f"))
+        assert sorted(ran.lineages[-1].stores) == ["store-d", "store-e"]
+        step.delay("g")
+        assert ran.lineages[-1] == Lineage()
+        assert scope.lineage == Lineage()
 
 
 def test_on_pending_reaches_who_sends(app: Celery) -> None:

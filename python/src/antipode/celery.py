@@ -9,15 +9,19 @@ must give the task back raises into Celery's own retries: `@app.task(autoretry_f
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import cached_property, wraps
 from typing import Any, Final
 
-from celery import Celery, current_task, signals  # type: ignore[import-untyped]
+from celery import Celery, canvas, current_task, signals  # type: ignore[import-untyped]
 from celery.utils.imports import symbol_by_name  # type: ignore[import-untyped]
 
+from antipode import recorder, records
 from antipode.branch_ids import TASK
+from antipode.celery_results import carry_lineages, fan_in
 from antipode.errors import PendingWriteError
 from antipode.exchange import leaving
+from antipode.lineage import Lineage
 from antipode.messages import HEADER, message_scope, message_text, outgoing_message
 from antipode.scope import Scope, current_scope
 from antipode.scope_values import Delivery
@@ -37,9 +41,20 @@ def instrument(app: Celery) -> Celery:
     base: Any = symbol_by_name(app.amqp_cls or "celery.app.amqp:AMQP")
     if not getattr(base, "carries_lineages", False):
         app.amqp_cls = _carrying(base)
+        _carry_results(app)
+        _join_eager(canvas._chain)
+        _join_eager(canvas._chord)
         signals.task_prerun.connect(_open, weak=False, dispatch_uid="antipode")
         signals.task_postrun.connect(_close, weak=False, dispatch_uid="antipode")
+        signals.worker_process_shutdown.connect(_end, weak=False, dispatch_uid="antipode")
     return app
+
+
+def _carry_results(app: Celery) -> None:
+    make = app._get_backend
+    app._get_backend = wraps(make)(lambda: carry_lineages(make()))
+    if app._backend is not None:  # somebody has asked for it before
+        carry_lineages(app._backend)
 
 
 def _carrying(base: type[Any]) -> type[Any]:
@@ -59,13 +74,22 @@ def _with_lineage(send: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(send)
     def send_now(producer: Any, name: str, message: Any, *args: Any, headers: Any = None, **kwargs: Any) -> Any:
         if current_scope() is not None:  # else a header of the application's own stays: an outbox relay's
-            text = _sent_again() if _is_running(message) else outgoing_message()
+            text = _sent_again() if _is_running(message) else _sent()
             headers = {key: value for key, value in (headers or {}).items() if key != HEADER}
             if text is not None:
                 headers[HEADER] = text
         return send(producer, name, message, *args, headers=headers, **kwargs)
 
     return send_now
+
+
+def _sent() -> str | None:
+    """The lineage for another task: the body of a chord has those of all its parts."""
+    scope = current_scope()
+    parts = fan_in(current_task.request if current_task else None)
+    if scope is None or not parts:
+        return outgoing_message()
+    return message_text(leaving(scope) | parts, sender=scope)
 
 
 def _is_running(message: Any) -> bool:
@@ -106,11 +130,48 @@ def _open(task: Any, **_: Any) -> None:
         request.headers = {**(request.headers or {}), HEADER: _handed_over(caller)}  # an eager retry keeps it
     opened = message_scope(request.headers, delivery=Delivery(False, _CANNOT), sender=f"task {task.name}")
     scope = opened.__enter__()
+    if request.is_eager:
+        for lineage in _done.get() or ():
+            scope.receive(lineage)
     scope.endpoint = lambda: f"task {task.name}"
     setattr(request, _OPEN, opened)
 
 
 def _close(task: Any, **_: Any) -> None:
     opened = task.request.__dict__.pop(_OPEN, None)
-    if opened is not None:
-        opened.__exit__(None, None, None)
+    if opened is None:
+        return
+    done, scope = _done.get(), current_scope()
+    if done is not None and scope is not None and task.request.is_eager:
+        done.append(scope.lineage)
+    opened.__exit__(None, None, None)
+
+
+_done: Final[ContextVar[list[Lineage] | None]] = ContextVar("antipode-canvas", default=None)
+"""The lineages of the tasks of an eager chain or chord that have run: the next one depends on them."""
+
+
+def _join_eager(kind: type[Any]) -> None:
+    """Has each task of a chain or chord that runs in its sender's place know what those before it wrote."""
+    apply = kind.apply
+    if getattr(apply, "carries_lineages", False):
+        return
+
+    @wraps(apply)
+    def apply_now(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _done.get() is not None:
+            return apply(self, *args, **kwargs)
+        token = _done.set([])
+        try:
+            return apply(self, *args, **kwargs)
+        finally:
+            _done.reset(token)
+
+    apply_now.carries_lineages = True  # type: ignore[attr-defined]
+    kind.apply = apply_now
+
+
+def _end(**_: Any) -> None:
+    """A child of a preforked worker ends, without exit hooks: records go to disk first."""
+    records.end()
+    recorder.end()
