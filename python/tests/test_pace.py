@@ -216,3 +216,24 @@ def test_behind_a_barrier_a_server_is_asked_no_more_at_leisure(followed: Target)
     waiting = Waiting(Lineage([WriteId.position("posts", "e", 2)]))
     until(lambda: followed.asked >= asked + 2, 10.0)
     assert waiting.result is None
+
+
+def test_a_push_that_came_with_an_answer_is_asked_for_soon() -> None:
+    """BAR-66: no channel says it once more, and nobody is there to wake the thread that asks."""
+    antipode.configure(poll=0.3, free_path_ttl=0)
+    told: set[WriteId] = set()
+
+    def answer(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        new = [write_id for write_id in ids if write_id not in told]
+        told.update(new)
+        if new:
+            server._pace._interval = 20.0
+            server.on_change()
+        return [not_yet("later") if write_id in new else VISIBLE for write_id in ids]
+
+    fake_store("posts", Target("p", answer))
+    waited = [
+        antipode.barrier(Lineage([WriteId.position("posts", "e", counter)]), timeout=60).waited
+        for counter in range(1, 6)
+    ]
+    assert min(waited[1:]) < 0.9, "before the thread looks of itself"

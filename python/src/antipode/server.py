@@ -342,7 +342,8 @@ class Server:
     def _sleep(self, poller: Poller, seconds: float) -> tuple[bool, bool]:
         """Sleeps until the time is over, somebody new waits, or the server pushes; returns which of the latter two."""
         watch = self._watch
-        woken, heard = poller.wait(None if watch is None else watch.fileno(), seconds)
+        # A push that came with an answer, nothing wakes it for.
+        woken, heard = poller.wait(None if watch is None else watch.fileno(), 0.0 if self._pushed else seconds)
         if woken:
             self._poked = False  # only now: a poke in between is seen by the question that follows
         if watch is not None and heard:

@@ -22,7 +22,7 @@ _EXEC: Final = pack("EXEC")
 _UNREADABLE: Final = frozenset({"NOPERM", "WRONGTYPE"})
 """Errors that say of the marks that they cannot be read, and nothing against the rest of the answer."""
 _AGAIN: Final = 3
-"""A look is repeated so often where the server's history changed between two questions, or something was pushed."""
+"""A look is repeated so often where the server's history changed between two questions."""
 
 
 class Session:
@@ -34,6 +34,8 @@ class Session:
         self.tracks = False
         self.on_reset: Callable[[], None] | None = None
         """Called when the server says that all its data were replaced (a full resync, FLUSHALL)."""
+        self.on_change: Callable[[], None] | None = None
+        """Called when something was pushed behind an answer: the socket says of it no more."""
         self._changed = False
         try:
             self._connection = target.connect(timeout)
@@ -105,9 +107,12 @@ class Session:
             steady = history == self._epoch or all(epoch == history for epoch in epochs)
             self._epoch = history
             self._changed = False  # what was pushed before the answer, the answer knows
-            self._drain()
-            if steady and not self._changed:
+            if steady:
                 break
+        self._drain()
+        if self._changed and self.on_change is not None:
+            self._changed = False
+            self.on_change()  # the engine says when it is asked for (BAR-66)
         return seen
 
     def _look_once(self, epochs: Sequence[str], key: str) -> Seen:

@@ -79,7 +79,7 @@ class RedisShim(Shim, BranchTable):
 
     def watch(self, server: Server, on_change: Callable[[], None]) -> _Tracking:
         session = self._session(server)
-        session.on_reset = server.reset
+        session.on_reset, session.on_change = server.reset, on_change
         try:
             session.track()
         except ServerError as error:
