@@ -108,6 +108,7 @@ def test_no_pass_by_what_a_server_showed_before_another_one_left(monkeypatch: py
     assert not result.satisfied
     assert result.stores["posts"].verdict is Verdict.TIMED_OUT
     assert "there" in result.stores["posts"].reason
+    assert result.waited >= 3.0, "it waits on, under its deadline"
 
 
 def test_a_server_leaves_before_the_barrier_is_parked_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,6 +169,7 @@ def test_a_client_that_is_gone_is_waited_for_no_more() -> None:
 def test_a_wait_is_not_disturbed_where_servers_join_or_are_named_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """BAR-65: it ends where one leaves at which it waits."""
     store, listed, late = listed_store()
+    store.use_server(Target("own", always(VISIBLE)), listed=True)
     waits: list[Group] = []
     park = Server.park
 
