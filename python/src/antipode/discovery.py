@@ -21,6 +21,8 @@ REFRESH_S: Final = 5.0
 """The servers are asked for again so often, in seconds (BAR-22)."""
 STALE_S: Final = 30.0
 """How long an answer stands behind which only empty ones and errors came, in seconds (BAR-53)."""
+CURRENT_S: Final = 10.0
+"""How old the last question that came to anything may be, in seconds: else a barrier waits for the next (BAR-67)."""
 _PAUSES_S: Final = (0.05, 0.5)
 """Between two questions while somebody waits: the first pause, and the longest."""
 
@@ -46,6 +48,8 @@ class Discovery(Server):
         self._ask_for = ask
         self._given_at: float | None = None
         self._asked_at = -1e9
+        self._told_at = -1e9
+        """When the last question was asked that came to anything, an answer or a fault."""
         self._asking = False
         self._failed_at = -1e9
         """When an answer that was known could not be had again."""
@@ -70,7 +74,9 @@ class Discovery(Server):
 
     def is_known(self, now: float) -> bool:
         """Return whether its answer stands, at `now` (`time.monotonic()`)."""
-        return self._given_at is not None and (self.once or now - self._given_at <= STALE_S)
+        if self._given_at is None or self.once:
+            return self._given_at is not None
+        return now - self._given_at <= STALE_S and now - self._told_at <= CURRENT_S
 
     def is_due(self, now: float) -> bool:
         """Return whether it is to be asked again."""
@@ -80,16 +86,20 @@ class Discovery(Server):
     def down(self) -> str:
         return self._words
 
-    def found(self, targets: Sequence[Any], named: Callable[[], None] = lambda: None) -> bool:
+    def found(
+        self, targets: Sequence[Any], named: Callable[[], None] = lambda: None, asked_at: float | None = None
+    ) -> bool:
         """Take an answer: whoever waits here goes on at each of these servers. Return False for an empty one.
 
-        named: called when the store has these servers, and before the answer stands.
+        named: called when the store has these servers, and before the answer stands. asked_at: when it was asked for,
+        `time.monotonic()`; now, where none is given.
         """
         if not targets:
             return False
         self.servers = self.store.take_answer(self, targets)
         named()
         self._given_at = time.monotonic()
+        self._told_at = self._given_at if asked_at is None else asked_at
         self.go_on()
         return True
 
@@ -151,8 +161,8 @@ class Discovery(Server):
 
     def ask(self) -> bool:
         """Ask now, on this thread; return False where no server was named. Raises what the question raises."""
-        self._asked_at = time.monotonic()
-        return self.found(self._ask_for())
+        asked_at = self._asked_at = time.monotonic()
+        return self.found(self._ask_for(), asked_at=asked_at)
 
     def attempt(self) -> None:
         """Ask now, on this thread. What the question raises, and an empty answer, are a fault of it."""
@@ -186,7 +196,10 @@ class Discovery(Server):
         now = time.monotonic()
         if not self.once:
             logs.warn(f"servers {self.store.name}", f"{self.store.name}: {self.address}: {words}", code="AP207")
-        if self._given_at is not None and not self.is_known(now):
+        self._told_at = self._asked_at
+        if self.is_known(now):
+            self.go_on()
+        elif self._given_at is not None:
             self._failed_at = now
             self._settle_all(self._missing())
 

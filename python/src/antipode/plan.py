@@ -39,6 +39,7 @@ class _Default:
 
 
 DEFAULT: Final = _Default()
+_MOST_TRIES: Final = 100
 _LONG_S: Final = 60.0
 """A longer deadline is probably one in milliseconds (BAR-58)."""
 
@@ -63,9 +64,13 @@ class Asked:
     @staticmethod
     def of(store: Store, ids: list[WriteId], *, own: bool, waits: bool = True) -> Asked:
         """Return a store with the servers that are known now; `waits`: a barrier is to rely on them."""
-        generation = store.generation  # first: what changes meanwhile shows
-        servers = store.servers(own=own, stale=not waits)
-        return Asked(store, ids, servers, generation, store.gone(own=own) if waits else ())
+        for _ in range(_MOST_TRIES):
+            generation = store.generation  # first: what changes meanwhile shows
+            servers = store.servers(own=own, stale=not waits)
+            gone = store.gone(own=own) if waits else ()
+            if store.generation == generation:  # else who joined is in neither, and who left may be in both
+                break
+        return Asked(store, ids, servers, generation, gone)
 
 
 @dataclass(frozen=True, slots=True)
