@@ -203,8 +203,8 @@ final class Asker {
       // Bounded even while barriers keep arriving: those of one breath are asked for together.
       sleepQuietly(pace.askedAt() + BREATH - now);
     }
-    if (woken.isPoked && unhurried) {
-      pace.hurry();
+    if (woken.isPoked) {
+      pace.hurry(unhurried);
     }
     pace.begin(Ticks.now(), now >= due && !woken.isPoked);
     poked = false; // whoever has come by now is among those who are asked for

@@ -23,6 +23,7 @@ final class Pace {
   private long interval;
   private long retry = RETRY_FIRST;
   private boolean hasNews;
+  private boolean isUnhurried; // nobody waited for the last answer, and it may have been long since then
 
   /** Whether the store's own wait lately waited, or saw something: one that comes back at once is a poll. */
   boolean blocks = true;
@@ -46,9 +47,11 @@ final class Pace {
     hasNews = true;
   }
 
-  /** Ask soon again: of what has just come, it is known the sooner. */
-  void hurry() {
-    interval = 0;
+  /** Somebody new is asked for: where nobody waits, now or for the last answer, the interval begins anew. */
+  void hurry(boolean unhurried) {
+    if (unhurried || isUnhurried) {
+      interval = 0;
+    }
   }
 
   /** Return when to ask for those who wait; {@code nearest}: the position that comes first, null where it is not all. */
@@ -71,9 +74,10 @@ final class Pace {
   }
 
   /** What came of it: silence, something new, or nothing. */
-  void end(long shortest, boolean isDown, boolean isSteady, boolean isUnhurried) {
+  void end(long shortest, boolean isDown, boolean isSteady, boolean unhurried) {
     retry = isDown ? Math.min(retry * 2, Reachability.RETRY_MOST) : RETRY_FIRST;
-    long longer = (long) (Math.max(interval, shortest) * (isUnhurried ? UNHURRIED : 2));
+    long longer = (long) (Math.max(interval, shortest) * (unhurried ? UNHURRIED : 2));
     interval = isDown || isSteady ? shortest : Math.min(longer, shortest * SAFETY_NET);
+    isUnhurried = unhurried;
   }
 }

@@ -174,7 +174,8 @@ final class Waiters {
     PositionQueue queue = ordered.computeIfAbsent(need.epoch, epoch -> new PositionQueue());
     Need first = queue.first();
     queue.push(need);
-    return first != null && Long.compareUnsigned(first.counter, need.counter) <= 0 && first.answer != null;
+    boolean hurries = onlyFollows() && !need.group.follows; // those that came first may take their time (REC-21)
+    return !hurries && first != null && Long.compareUnsigned(first.counter, need.counter) <= 0 && first.answer != null;
   }
 
   /** The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position. */
@@ -404,7 +405,7 @@ final class Waiters {
       dropProbe(asked.epoch(), asked.counter());
     } else if (answer.unknownEpoch()) {
       Unknown known = unknown.remove(asked.epoch());
-      long since = known != null ? known.since : first != null ? first.group.since : now;
+      long since = known != null ? known.since : now; // whoever waits may have begun at another server
       unknown.put(asked.epoch(), new Unknown(since, now));
       forgetOld(now);
       for (Need need : queue) {
@@ -412,7 +413,7 @@ final class Waiters {
           continue; // it came meanwhile, and was not asked for
         }
         need.answer = answer;
-        if (now - since >= need.group.timeout) {
+        if (now - Math.min(since, need.group.since) >= need.group.timeout) {
           settle(need, Visibility.unproven("unknown epoch: " + answer.reason(), UnprovenKind.HISTORY), null, released);
         }
       }

@@ -93,6 +93,21 @@ class PaceTest {
     assertThat(played.play(1000 * MS, FAR)).hasSizeBetween(15, 21);
   }
 
+  /** REC-21, BAR-38: behind records the interval begins anew, however long it had become. */
+  @Test
+  void behindABarrierAServerIsAskedNoMoreAtLeisure() {
+    Pace pace = new Pace(new Growth());
+    for (int turn = 0; turn < 20; turn++) {
+      pace.begin(0, true);
+      pace.end(POLL, false, false, true);
+    }
+    assertThat(pace.due(POLL, KNOWN, null)).isGreaterThanOrEqualTo(9 * POLL);
+    pace.hurry(false);
+    pace.begin(0, false);
+    pace.end(POLL, false, false, false);
+    assertThat(pace.due(POLL, KNOWN, null)).isLessThanOrEqualTo(3 * POLL);
+  }
+
   /** BAR-66: neither hours of answers nor a pause of hours make it drift. */
   @Test
   void aPredictionIsAsGoodBehindHours() {
