@@ -170,7 +170,7 @@ final class Asker {
 
   /** Sleeps until there is a reason to ask the server, and asks it once. */
   private void turn() {
-    endOutdated();
+    lookWhetherItLeft();
     long ownPace = inside.store.shim().ownPace().toNanos();
     long shortest = Math.max(Math.max(EngineSettings.now().poll(), ownPace), BREATH);
     long due = due(shortest);
@@ -213,8 +213,8 @@ final class Asker {
     pace.end(shortest, inside.reach.isDown(), (moved && !unhurried) || ownPace > 0, unhurried);
   }
 
-  /** Wakes the barriers that wait here and whose servers are others by now: this one may have left the store (BAR-65). */
-  private void endOutdated() {
+  /** Wakes the barriers that wait here where this server has left the store, in their reach (BAR-65). */
+  private void lookWhetherItLeft() {
     boolean isAwaited;
     inside.lock.lock();
     try {
@@ -230,7 +230,7 @@ final class Asker {
       return;
     }
     knownUnder = generation;
-    if (inside.store.isNamed(server)) {
+    if (inside.store.isNamed(server, true) && inside.store.isNamed(server, false)) {
       return;
     }
     Set<Group> changing;
@@ -240,7 +240,7 @@ final class Asker {
     } finally {
       inside.lock.unlock();
     }
-    Group.releaseOutdated(changing);
+    Group.releaseWithout((ServerEngine) server, changing);
   }
 
   /** Return when the server is to be asked, where nobody new comes before. */

@@ -1,5 +1,6 @@
 package dev.antipode.barrier;
 
+import dev.antipode.Reach;
 import dev.antipode.WriteId;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Visibility;
@@ -48,8 +49,16 @@ final class BarrierWaits {
   Group begin(Runnable onRelease) {
     Group next = new Group(plan.timeout(), group == null ? Ticks.now() : group.since, onRelease, false);
     next.looksTwice = plan.looksTwice();
-    next.hasChanged = () -> plan.isOutdated();
+    next.hasLost = this::hasLost;
     return next;
+  }
+
+  /** Return whether a server is none of those that are known by now. */
+  private boolean hasLost(ServerEngine server) {
+    Plan now = plan;
+    return now.asked().stream()
+        .filter(asked -> asked.store() == server.store() && Plan.isOutdated(asked))
+        .anyMatch(asked -> !asked.store().isNamed(server, now.reach() == Reach.REPLICA));
   }
 
   /** Take what a wait came to; return false where another is to follow, by the new plan, under its deadline. */

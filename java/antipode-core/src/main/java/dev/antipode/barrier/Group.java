@@ -5,7 +5,6 @@ import dev.antipode.shim.Visibility;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 
 /**
@@ -40,10 +39,10 @@ final class Group {
   /** It only records when the writes are seen: nobody waits for them (dry-run). */
   final boolean follows;
 
-  /** Whether the servers are others by now: it ends then, and its barrier names them anew (BAR-65). Null: it waits on. */
-  BooleanSupplier hasChanged;
+  /** Whether a server has left the store: a wait there ends then, and its barrier names them anew (BAR-65). Null: it waits on. */
+  Predicate<ServerEngine> hasLost;
 
-  /** It ended since the servers are others. */
+  /** It ended since one has left where it waited. */
   private volatile boolean isOutdated;
 
   /** All places for waiting were taken. */
@@ -118,14 +117,19 @@ final class Group {
     return open;
   }
 
-  /** Return whether it ended since the servers are others. */
+  /** Return whether it ended since one has left where it waited. */
   boolean isOutdated() {
     return isOutdated;
   }
 
-  /** End it where the servers are others by now; true for the first who ends it: he wakes the barrier. */
-  boolean endOutdated() {
-    if (hasChanged == null || !hasChanged.getAsBoolean()) {
+  /** Return the servers that have not settled everything. */
+  List<ServerEngine> open() {
+    return needs.stream().filter(need -> !need.isDone()).map(need -> need.server).distinct().toList();
+  }
+
+  /** End it where a server has left at which it waits; true for the first who ends it: he wakes the barrier. */
+  boolean endWithout(ServerEngine server) {
+    if (hasLost == null || !hasLost.test(server)) {
       return false;
     }
     synchronized (this) {
@@ -262,9 +266,9 @@ final class Group {
     releaseEach(groups, group -> group.isAlone || group.conclude());
   }
 
-  /** Wakes each barrier whose servers are others by now; throws likewise. */
-  static void releaseOutdated(Collection<Group> groups) {
-    releaseEach(groups, Group::endOutdated);
+  /** Wakes each barrier that waits at a server and has lost it; throws likewise. */
+  static void releaseWithout(ServerEngine server, Collection<Group> groups) {
+    releaseEach(groups, group -> group.endWithout(server));
   }
 
   private static void releaseEach(Collection<Group> groups, Predicate<Group> isOver) {

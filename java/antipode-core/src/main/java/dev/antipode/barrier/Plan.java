@@ -65,12 +65,12 @@ record Plan(
 
   /** Return whether a judged store's set of servers has changed since they were named. */
   boolean isOutdated() {
-    for (Asked each : asked) {
-      if (each.store().generation() != each.generation()) {
-        return true;
-      }
-    }
-    return false;
+    return asked.stream().anyMatch(Plan::isOutdated);
+  }
+
+  /** Return whether a store's set of servers has changed since they were named. */
+  static boolean isOutdated(Asked asked) {
+    return asked.store().generation() != asked.generation();
   }
 
   private Plan of(List<Asked> stores) {

@@ -96,7 +96,7 @@ final class Waiters {
   Set<Group> changing() {
     return Stream.concat(ordered.values().stream(), others.values().stream())
         .flatMap(needs -> StreamSupport.stream(needs.spliterator(), false))
-        .filter(need -> !need.isDone() && need.group.hasChanged != null)
+        .filter(need -> !need.isDone() && need.group.hasLost != null)
         .map(need -> need.group)
         .collect(Collectors.toSet());
   }

@@ -77,7 +77,8 @@ final class Waiting {
         }
       }
     }
-    return group.parked() && !group.endOutdated(); // what left before it was parked there, nobody else sees (BAR-65)
+    return group.parked()
+        && group.open().stream().noneMatch(group::endWithout); // what left before it was parked there, nobody else sees (BAR-65)
   }
 
   /** Nanoseconds until the deadline; a look without waiting still asks each server once. */

@@ -229,9 +229,9 @@ public final class RegisteredStore implements Store {
     return servers.lookForLeaving(now);
   }
 
-  /** Return whether barriers of either reach are judged at this server. */
-  public boolean isNamed(Server server) {
-    return servers.isNamed(server);
+  /** Return whether a server is among those of a reach, as {@link #servers}, or is asked who they are. */
+  public boolean isNamed(Server server, boolean ownAlone) {
+    return servers.isNamed(server, ownAlone);
   }
 
   /** Grows when the set of servers changes. */

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -219,17 +220,24 @@ final class StoreServers {
     return generation;
   }
 
-  /** Return whether barriers of either reach are judged at this server. */
-  boolean isNamed(Server server) {
+  /** Return whether a server is among those of a reach, or is asked who they are. */
+  boolean isNamed(Server server, boolean ownAlone) {
     lock.lock();
     try {
-      String address = server.address();
-      return at(address) == server
-          && isNamedBeside(null, address, own, Whose::isOwn)
-          && isNamedBeside(null, address, region, Whose::isOfRegion);
+      Set<String> named = addresses(ownAlone);
+      return discoveries.contains(server)
+          || at(server.address()) == server && (named.isEmpty() ? addresses(!ownAlone) : named).contains(server.address());
     } finally {
       lock.unlock();
     }
+  }
+
+  private Set<String> addresses(boolean ownAlone) {
+    Set<String> found = new HashSet<>((ownAlone ? own : region).keySet());
+    discoveries.stream()
+        .filter(each -> ownAlone ? each.whose().isOwn() : each.whose().isOfRegion())
+        .forEach(each -> found.addAll(each.named().keySet()));
+    return found;
   }
 
   /** Return whether a server is judged without this source wherever it is with it. */

@@ -122,6 +122,23 @@ class LeavingServersTest {
     assertThat(judged(ended(replica))).containsExactly("late");
   }
 
+  /** A server that joins is waited for behind the wait, and no server that is judged is lost by it. */
+  @Test
+  void aChangeOfTheSetEndsNoWait() {
+    RegisteredStore store = listed();
+    CompletableFuture<BarrierResult> waiting = Form.BLOCKING.start(PATIENT);
+    until(() -> store.parked() == 1 && late.asked.get() > 1 && there.asked.get() > 0);
+    assertThat(store.isNamed(store.serverAt("late"), true)).as("the region's, where no client has one").isTrue();
+    int before = there.asked.get();
+    named = List.of(there, late, new Fake("joined", FakeShim.always(Visibility.VISIBLE)));
+    until(() -> store.replicas().size() == 3);
+    int asked = late.asked.get();
+    until(() -> late.asked.get() > asked + 3);
+    assertThat(there.asked.get()).as("it began no other wait").isEqualTo(before);
+    late.answer = FakeShim.always(Visibility.VISIBLE);
+    assertThat(judged(ended(waiting))).containsExactly("there", "late", "joined");
+  }
+
   /** BAR-63: its data were replaced meanwhile, and nobody has looked at the end of the first wait. */
   @Test
   void whatAServerShowedBeforeAnotherOneLeftIsNoPass() {
@@ -143,7 +160,7 @@ class LeavingServersTest {
     RegisteredStore store = listed();
     assertThat(Antipode.barrier(PATIENT.timeout(Duration.ofMillis(500))).satisfied()).isFalse();
     Group group = new Group(TimeUnit.SECONDS.toNanos(60), () -> { }, false);
-    group.hasChanged = () -> true;
+    group.hasLost = server -> server.address().equals("late");
     Asked asked = new Asked(store, ONE.ofStore("s"), List.of((ServerEngine) store.serverAt("late")));
     assertThat(Waiting.park(group, List.of(asked))).as("it is to be waited for").isFalse();
     Waiting.giveUp(group);
