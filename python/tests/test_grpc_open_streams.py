@@ -386,7 +386,7 @@ def test_streams_that_nobody_reads_on_do_not_gather() -> None:
         for _ in range(20):
             next(channel.unary_stream(LIST)(b"go", timeout=DEADLINE))
         gc.collect()
-        assert len(scope._streams) <= 2
+        assert len(scope.streams.open) <= 2
         assert scope.lineage.incomplete == {""}
 
 

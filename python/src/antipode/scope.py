@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from antipode import counts, lost_writes, telemetry
 from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
+from antipode.expected_streams import ExpectedStreams
 from antipode.lineage import EMPTY, Lineage
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
 from antipode.recorder import note_arrival
@@ -25,9 +26,6 @@ from antipode.scope_context import (
 from antipode.scope_values import MOST_CHANGES, Change, Delivery, Gap, Removed, in_order
 from antipode.site import call_site
 from antipode.writeid import WriteId
-
-if TYPE_CHECKING:
-    from antipode.streaming import ResponseStream
 
 __all__ = [
     "BLOCK",
@@ -86,7 +84,8 @@ class Scope:
         self._removed = EMPTY
         self._removed_stores: set[str] = set()
         self._pending: dict[int, PendingWrite] = {}
-        self._streams: tuple[ResponseStream, ...] = ()
+        self.streams = ExpectedStreams()
+        """Those whose lineage comes at their end."""
         self._gaps: list[Gap] = []
         self._passed_at: tuple[str, ...] = ()
         self._closed = False
@@ -113,7 +112,7 @@ class Scope:
 
         It is incomplete anywhere while a response stream brings messages before it (PROP-28).
         """
-        if self._streams and self.streaming:  # asked before: a stream's lineage is joined before the stream goes
+        if self.streams.open and self.streaming:  # asked before: a stream's lineage is joined before the stream goes
             with self._lock:
                 return self._lineage.marked_incomplete()
         top = self._top
@@ -144,7 +143,7 @@ class Scope:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """Why its lineage is not complete, as far as this process knows."""
-        open_now = (Gap("streaming", "", stream.detail) for stream in self._streams if stream.holds)
+        open_now = (Gap("streaming", "", stream.detail) for stream in self.streams.in_hand)
         return (*self._gaps, *open_now)
 
     def outgoing(self) -> Lineage:
@@ -276,9 +275,7 @@ class Scope:
             after = before if what is None else before.without(what)
             if incomplete:
                 after = after.vouched()
-                self._streams = tuple(stream for stream in self._streams if not stream.dropped)
-                for stream in self._streams:
-                    stream.holds = False
+                self.streams.vouch()
             taken = before.beyond(after)
             self._lineage = after
             self._removed |= taken
@@ -305,28 +302,10 @@ class Scope:
             if len(self._gaps) < 100:
                 self._gaps.append(Gap(reason, store, detail))
 
-    # Response streams
-
     @property
     def streaming(self) -> bool:
         """Whether messages of a response stream are in hand whose lineage has not come yet (PROP-28)."""
-        return any(stream.holds for stream in self._streams)
-
-    def expect(self, stream: ResponseStream) -> None:
-        """A call was made whose messages come before their lineage."""
-        self._give_up_dropped()
-        with self._lock:
-            self._streams = (*self._streams, stream)
-
-    def no_longer_expect(self, stream: ResponseStream) -> None:
-        """Its lineage is joined, or known to be missing and marked."""
-        with self._lock:
-            self._streams = tuple(each for each in self._streams if each is not stream)
-
-    def _give_up_dropped(self) -> None:
-        for stream in self._streams:
-            if stream.dropped:
-                stream.lost("nobody read it to its end")
+        return bool(self.streams.in_hand)
 
     # Branches (spec BRANCH)
 
@@ -467,7 +446,7 @@ class Scope:
         """Ends the scope (paper table 2); a detached one lives on until the work that carries it has ended."""
         if self.process is not this_process():
             return  # the parent's: another of its threads may hold the lock for ever here
-        self._give_up_dropped()
+        self.streams.give_up_dropped()
         with self._lock:
             self._stopped = True
             self._closed = self._holds == 0

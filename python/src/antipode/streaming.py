@@ -35,7 +35,7 @@ class ResponseStream:
         self._expected = is_expected(self.scope, host)
         """Judged once: a setting that changes meanwhile must not hide what is lost."""
         if self._expected and self.scope is not None:
-            self.scope.expect(self)
+            self.scope.streams.expect(self)
 
     def message(self) -> None:
         """A message came; after the end's lineage it adds nothing that is missing."""
@@ -63,7 +63,7 @@ class ResponseStream:
                 if why and self._expected and self.scope is not None:
                     mark_unanswered(self.scope, self.host, why)
             if self.scope is not None:
-                self.scope.no_longer_expect(self)
+                self.scope.streams.forget(self)
             self._ended = True
 
     def drop(self) -> None:

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_network
-from string import ascii_lowercase, ascii_uppercase
 from typing import Final, NamedTuple
 
 from antipode import logs, telemetry
@@ -26,7 +24,7 @@ from antipode.addresses import (
     peer_of,
     public_address_in,
 )
-from antipode.errors import ConfigurationError
+from antipode.peers import LABELS, Peers, lower
 from antipode.seal import NO_KEYS, Keys, Purpose, SealState, open_seal, seal, strip_seal
 from antipode.settings import Trust, settings, settings_generation
 
@@ -55,11 +53,8 @@ __all__ = [
 ]
 
 _CLUSTER_SUFFIXES: Final = (".local", ".internal", ".svc", ".cluster.local", ".lan", ".test")
-_LABELS: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*", re.ASCII)
 _NUMBER_LABEL: Final = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)
 _HOST_PORT: Final = re.compile(r"([^:\[\]]+):([0-9]{0,5})", re.ASCII)
-_TARGET: Final = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*://[^/\s]*/[^/\s]+", re.ASCII)
-"""A gRPC target of a scheme whose resolver may lead anywhere (TRUST-35)."""
 _LONGEST_HOST: Final = 512
 LEEWAY_S: Final = 30.0
 """For how long after its expiry a lineage's seal is valid still: clocks differ (TRUST-20)."""
@@ -110,73 +105,6 @@ class Decision(NamedTuple):
     """The address, host or state of a seal that decided."""
     header: str = ""
     """The name of the forwarding header that decided."""
-
-
-_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
-
-
-class Peers:
-    """What ANTIPODE_PEERS lists: host names, `.suffixes`, addresses and CIDR ranges, `*` (TRUST-16).
-
-    Raises ConfigurationError for an item that is none of these.
-    """
-
-    __slots__ = ("_everyone", "_names", "_networks", "_suffixes")
-
-    def __init__(self, items: Iterable[str] = ()) -> None:
-        names: set[str] = set()
-        suffixes: set[str] = set()
-        networks: list[IPv4Network | IPv6Network] = []
-        self._everyone = False
-        for item in items:
-            text = lower(item).rstrip(".")
-            if text == "*":
-                self._everyone = True
-            elif _TARGET.fullmatch(text) is not None:
-                names.add(text)
-            elif "/" in text or parse_address(text) is not None:
-                networks.append(_network(text, item))
-            elif _LABELS.fullmatch(text.removeprefix(".")) is None:
-                raise ConfigurationError(
-                    f"ANTIPODE_PEERS: not a name, .suffix, address, range or *: {item!r}", code="AP305"
-                )
-            elif text.startswith("."):
-                suffixes.add(text)
-            else:
-                names.add(text)
-        self._names = frozenset(names)
-        self._suffixes = tuple(suffixes)
-        self._networks = tuple(networks)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Peers) and self._parts() == other._parts()
-
-    def __hash__(self) -> int:
-        return hash(self._parts())
-
-    def _parts(self) -> tuple[object, ...]:
-        return self._everyone, self._names, frozenset(self._suffixes), frozenset(self._networks)
-
-    def lists(self, host: str) -> bool:
-        """Whether a host, already normalised, is listed; a name is never looked up (TRUST-17)."""
-        if self._everyone or host in self._names or host.endswith(self._suffixes):
-            return True
-        address = parse_address(host) if self._networks else None
-        return address is not None and any(address in network for network in self._networks)
-
-
-def lower(name: str) -> str:
-    """With A to Z in lower case, and no other letter: some, such as U+212A, would become another host (TRUST-17)."""
-    return name.translate(_LOWER)
-
-
-def _network(text: str, item: str) -> IPv4Network | IPv6Network:
-    if "/" in text and not text.rpartition("/")[2].isdecimal():  # a mask
-        raise ConfigurationError(f"ANTIPODE_PEERS: {item!r} is no range: want it as in 10.0.0.0/8", code="AP305")
-    try:
-        return ip_network(text if "/" in text else str(parse_address(text)))
-    except ValueError as error:
-        raise ConfigurationError(f"ANTIPODE_PEERS: {item!r}: {error}", code="AP305") from None
 
 
 _NO_PEERS: Final = Peers()
@@ -410,7 +338,7 @@ def _is_inside(host: str) -> bool:
     if name == "localhost":
         return True
     # Ideographic full stops and the like would be dots to a resolver; numbers would be addresses.
-    if _LABELS.fullmatch(name) is None or _NUMBER_LABEL.fullmatch(name.rpartition(".")[2]):
+    if LABELS.fullmatch(name) is None or _NUMBER_LABEL.fullmatch(name.rpartition(".")[2]):
         return False
     return name.endswith(_CLUSTER_SUFFIXES) or ("." not in name and not dotted)
 
