@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import antipode
 import pytest
 from antipode import Lineage, UnprovenKind, WriteId, background
-from antipode.background import Background
+from antipode.background import Background, Bell
 from antipode.shim import StoreOptions, join_store
 from antipode.verdict import VISIBLE
 from fakes import FakeShim, Target, always, fake_store
@@ -78,3 +78,18 @@ def test_all_is_whole_again_when_there_is_memory(monkeypatch: pytest.MonkeyPatch
         patched.setattr(Background, "_bootstrap", lambda _: None)
         assert not judge().satisfied
     assert judge().satisfied
+
+
+def test_a_bell_wakes_whoever_sleeps_or_is_about_to() -> None:
+    bell = Bell()
+    assert not bell.wait(0.0)
+    bell.ring()
+    bell.ring()
+    assert bell.wait(60.0), "it rang before"
+    assert not bell.wait(0.0), "once"
+    woken: list[bool] = []
+    thread = threading.Thread(target=lambda: woken.append(bell.wait(60.0)))
+    thread.start()
+    bell.ring()
+    thread.join(70)
+    assert woken == [True]

@@ -1,14 +1,37 @@
-"""Threads of Antipode's own, of which none is waited for that never begins (spec BAR-61)."""
+"""Threads of Antipode's own: a want of memory in one of them holds up nobody else (spec BAR-61)."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 _BEGIN_S: Final = 1.0
 _TRIES: Final = 3
 """A process that stood still once, or a machine that is busy, is no want of memory."""
+
+
+class Bell:
+    """What wakes one thread of Antipode's from any other.
+
+    It holds no lock: a thread that finds no memory may leave that of a `threading.Event` taken, on the way out of it,
+    and whoever rings next, with a write of the application's, would hang.
+    """
+
+    def __init__(self) -> None:
+        self._silent = threading.Lock()
+        self._silent.acquire()
+
+    def ring(self) -> None:
+        """End the thread's sleep, or its next one."""
+        if self._silent.locked():
+            with suppress(RuntimeError):  # another one rang just now
+                self._silent.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep so long, or until somebody rings; return whether somebody did."""
+        return self._silent.acquire(timeout=seconds)
 
 
 class _Unawaited(threading.Event):

@@ -15,7 +15,7 @@ import weakref
 from typing import Any, Final
 
 from antipode import logs, telemetry
-from antipode.background import Background
+from antipode.background import Background, Bell
 from antipode.settings import settings
 from antipode.store import note_marks
 from antipode.writeid import Ordered
@@ -61,7 +61,7 @@ class Marker:
         self._forget()
 
     def _forget(self) -> None:
-        self._wake = threading.Event()
+        self._wake = Bell()
         self._starting = threading.Lock()
         self._using = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -79,7 +79,7 @@ class Marker:
             self.dirty = True
             if self._thread is None:
                 self.start()
-            self._wake.set()
+            self._wake.ring()
 
     def start(self) -> None:
         """Start the thread, if it does not run. Where none is to be had the next write tries again, and goes on."""
@@ -109,7 +109,6 @@ class Marker:
         while self._wanted():
             # Whoever writes first after a pause wakes the thread; marks keep their distance by the script's clock.
             woken = self._wake.wait(pause)
-            self._wake.clear()
             if woken and not self._ended:
                 time.sleep(min(SOON_S, _period()))
             with self._using:
@@ -205,7 +204,7 @@ class Marker:
     def stop(self) -> None:
         """Ends the thread and its connection (tests, a store that was forgotten)."""
         self._ended = True
-        self._wake.set()
+        self._wake.ring()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(2 * _TIMEOUT_S)
