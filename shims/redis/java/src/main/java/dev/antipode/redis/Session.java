@@ -20,7 +20,7 @@ final class Session implements AutoCloseable {
 
   private static final byte[] MULTI = Resp.pack("MULTI");
   private static final byte[] EXEC = Resp.pack("EXEC");
-  private static final int AGAIN = 3; // where the history changed between two questions, or something was pushed
+  private static final int AGAIN = 3; // where the history changed between two questions
   private static final AtomicLong NUMBERS = new AtomicLong();
   private static final Object ENDED = new Object();
   private static final Object NULL = new Object();
@@ -40,7 +40,6 @@ final class Session implements AutoCloseable {
   private final Socket socket;
   private final BlockingQueue<Object> replies = new LinkedBlockingQueue<>();
   private volatile Listener listener;
-  private volatile boolean pushed; // since the last reply
   private volatile Throwable ended;
   private volatile boolean closed;
   private long timeoutNanos;
@@ -155,7 +154,6 @@ final class Session implements AutoCloseable {
         if (message instanceof Resp.Push push) {
           note(push.words());
         } else {
-          pushed = false; // what was pushed before an answer, the answer knows
           replies.add(message == null ? NULL : message);
         }
       }
@@ -180,7 +178,6 @@ final class Session implements AutoCloseable {
     if (words.isEmpty() || !Resp.text(words.get(0)).equals("invalidate")) {
       return;
     }
-    pushed = true;
     Listener told = listener;
     if (told == null) {
       return;
@@ -261,7 +258,7 @@ final class Session implements AutoCloseable {
       String now = seen.replication().epoch();
       boolean isSteady = now.equals(history) || epochs.stream().allMatch(now::equals);
       history = now;
-      if (isSteady && !pushed) {
+      if (isSteady) { // what was pushed meanwhile the engine knows, and asks for in its time (BAR-66)
         break;
       }
     }
