@@ -12,8 +12,10 @@ import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Shims;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -75,7 +77,7 @@ public final class AntipodePostgres {
     DataSource plain = (DataSource) Proxies.plain(dataSource);
     Joined joined = new Joined(join(options, plain), options, plain);
     joined.tryOut();
-    return RecordingDataSource.of(plain, joined::record);
+    return RecordingDataSource.of(plain, options.name(), joined::record);
   }
 
   /**
@@ -87,6 +89,11 @@ public final class AntipodePostgres {
   public static Connection wrap(Connection connection, StoreOptions options) throws SQLException {
     checked(options);
     return new Joined(join(options, null), options, null).record((Connection) Proxies.plain(connection));
+  }
+
+  /** The store for which a wrapped DataSource records, also where others were put round it; empty for a plain one. */
+  public static Optional<String> storeOf(DataSource dataSource) {
+    return Optional.ofNullable(RecordingDataSource.storeOf(dataSource));
   }
 
   /** This process waits for a store's servers, and never reads or writes it. */
@@ -125,6 +132,7 @@ public final class AntipodePostgres {
     private final StoreOptions options;
     private final DataSource plain;
     private final Binding binding;
+    private final List<Parts.Part> parts;
 
     private volatile Discovery expected; // null for a connection, and while it is wrapped
     private volatile boolean isReached; // one of its connections has told where it leads
@@ -137,6 +145,7 @@ public final class AntipodePostgres {
       this.options = options;
       this.plain = plain;
       this.binding = new Binding(store, options, plain);
+      this.parts = plain == null ? List.of() : Parts.of(plain);
     }
 
     Connection record(Connection connection) throws SQLException {
@@ -167,7 +176,7 @@ public final class AntipodePostgres {
       }
       String why = unfit.get(target.address());
       if (why == null) {
-        if (expected != null && expected.named().isEmpty()) {
+        if (expected != null && expected.named().isEmpty() && parts.size() == 1) {
           expected.found(List.of(target));
         }
         String place = physical.getQueryExecutor().getUser() + "@" + target.address();
@@ -230,11 +239,15 @@ public final class AntipodePostgres {
     }
 
     private List<Target> connected() throws SQLException {
-      try (Connection connection = plain.getConnection()) {
-        BaseConnection physical = physical(connection);
-        reached(physical);
-        return List.of(targetOf(physical, binding));
+      List<Target> targets = new ArrayList<>();
+      for (Parts.Part part : parts) {
+        try (Connection connection = part.open()) {
+          BaseConnection physical = physical(connection);
+          reached(physical);
+          targets.add(targetOf(physical, binding));
+        }
       }
+      return targets;
     }
 
     /** A pool may hand out a connection that it opened before its settings were changed, so these are asked then. */

@@ -93,7 +93,8 @@ final class Credentials {
     return null;
   }
 
-  private static Object asked(Object source, String name) {
+  /** What a getter gives; null where there is none. */
+  static Object asked(Object source, String name) {
     try {
       Method method = source.getClass().getMethod(name);
       return method.invoke(source);

@@ -49,18 +49,22 @@ final class Proxies {
         case "isWrapperFor":
           return ((Class<?>) args[0]).isInstance(proxy) || (Boolean) plainly(method, args);
         case "unwrap":
-          Class<?> wanted = (Class<?>) args[0];
-          if (wanted.isInstance(proxy)) {
-            return proxy;
-          }
-          return wanted.isInstance(plain) ? plain : unwrapped(wanted, method, args);
+          return unwrapped(proxy, (Class<?>) args[0], method, args);
         default:
           return call(proxy, method, args);
       }
     }
 
+    /** What {@code unwrap} gives. */
+    Object unwrapped(Object proxy, Class<?> wanted, Method method, Object[] args) throws Throwable {
+      if (wanted.isInstance(proxy)) {
+        return proxy;
+      }
+      return wanted.isInstance(plain) ? plain : inside(wanted, method, args);
+    }
+
     /** What is deeper inside. */
-    Object unwrapped(Class<?> wanted, Method method, Object[] args) throws Throwable {
+    Object inside(Class<?> wanted, Method method, Object[] args) throws Throwable {
       return plainly(method, args);
     }
   }

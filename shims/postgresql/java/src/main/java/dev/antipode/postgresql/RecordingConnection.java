@@ -132,9 +132,9 @@ final class RecordingConnection extends Proxies.Handler {
 
   /** The driver's own interfaces record, too; its classes are the way round the shim. */
   @Override
-  Object unwrapped(Class<?> wanted, Method method, Object[] args) throws Throwable {
+  Object inside(Class<?> wanted, Method method, Object[] args) throws Throwable {
     if (wanted != PGConnection.class && wanted != BaseConnection.class) {
-      return super.unwrapped(wanted, method, args);
+      return super.inside(wanted, method, args);
     }
     if (driversOwn == null) {
       Connection inner = flow.physical();

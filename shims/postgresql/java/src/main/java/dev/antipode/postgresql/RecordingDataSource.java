@@ -1,6 +1,7 @@
 package dev.antipode.postgresql;
 
 import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.SQLException;
 import javax.sql.DataSource;
@@ -14,16 +15,24 @@ final class RecordingDataSource extends Proxies.Handler {
   }
 
   private final DataSource plain;
+  private final String store;
   private final Joining joining;
 
-  private RecordingDataSource(DataSource plain, Joining joining) {
+  private RecordingDataSource(DataSource plain, String store, Joining joining) {
     super(plain);
     this.plain = plain;
+    this.store = store;
     this.joining = joining;
   }
 
-  static DataSource of(DataSource plain, Joining joining) {
-    return Proxies.of(DataSource.class, plain, new RecordingDataSource(plain, joining));
+  static DataSource of(DataSource plain, String store, Joining joining) {
+    return Proxies.of(DataSource.class, plain, new RecordingDataSource(plain, store, joining));
+  }
+
+  /** The store for which a DataSource records, also within others; null for one that does not. */
+  static String storeOf(DataSource source) {
+    Proxies.Recording recording = Proxies.inside(source, Proxies.Recording.class);
+    return recording != null && Proxy.getInvocationHandler(recording) instanceof RecordingDataSource own ? own.store : null;
   }
 
   @Override
@@ -38,7 +47,19 @@ final class RecordingDataSource extends Proxies.Handler {
     }
   }
 
+  /** Only what is asked for as a DataSource stands for one: of a pool's other interfaces people make its class again. */
+  @Override
+  Object unwrapped(Object proxy, Class<?> wanted, Method method, Object[] args) throws Throwable {
+    boolean isSource = wanted.isAssignableFrom(DataSource.class) || DataSource.class.isAssignableFrom(wanted);
+    return isSource || wanted == Proxies.Recording.class || !wanted.isInstance(plain)
+        ? super.unwrapped(proxy, wanted, method, args)
+        : plain;
+  }
+
   private Connection joined(Connection connection) throws SQLException {
+    if (Parts.isLazy(plain)) {
+      return LazyConnection.of(connection, joining);
+    }
     try {
       return joining.join(connection);
     } catch (SQLException | RuntimeException error) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariConfigMXBean;
 import com.zaxxer.hikari.HikariDataSource;
 import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
@@ -17,6 +18,7 @@ import dev.antipode.UnprovenKind;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
@@ -24,6 +26,8 @@ import org.postgresql.PGConnection;
 import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
+import org.springframework.jdbc.datasource.LazyConnectionDataSourceProxy;
+import org.springframework.jdbc.datasource.lookup.AbstractRoutingDataSource;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /** HikariCP around and inside the shim, and Spring's transactions over it (SHIM-1, SHIM-11, SCOPE-14). */
@@ -213,5 +217,67 @@ class PoolsTest extends QuietRegion {
     assertThat(known.store("late").servers()).hasSize(2);
     assertThat(shows("b1", key)).isEqualTo("v");
     assertThat(standby).isNotNull();
+  }
+
+  /** SHIM-60: Spring Boot asks for a pool by an interface, and makes its class of what it gets. */
+  @Test
+  void whatIsAskedForByAnotherInterfaceIsThePool() throws SQLException {
+    try (HikariDataSource plain = plainPool()) {
+      DataSource wrapped = AntipodePostgres.wrap(plain, options());
+      assertThat(wrapped.unwrap(HikariConfigMXBean.class)).isSameAs(plain);
+      assertThat(wrapped.unwrap(DataSource.class)).isSameAs(wrapped);
+      assertThat(AntipodePostgres.storeOf(new DelegatingDataSource(wrapped))).hasValue(STORE);
+      assertThat(AntipodePostgres.storeOf(new DelegatingDataSource(plain))).isEmpty();
+    }
+  }
+
+  /** SHIM-60, BAR-52: the first barrier waits for the server, too, to which nothing was routed yet. */
+  @Test
+  void allRoutesAreServersFromTheFirst() throws Exception {
+    AtomicBoolean reads = new AtomicBoolean();
+    AbstractRoutingDataSource routing = new AbstractRoutingDataSource() {
+      @Override
+      protected Object determineCurrentLookupKey() {
+        return reads.get() ? "b1" : "a";
+      }
+    };
+    routing.setTargetDataSources(Map.of("a", region().plain("a"), "b1", region().plain("b1")));
+    routing.afterPropertiesSet();
+    DataSource wrapped = AntipodePostgres.wrap(routing, StoreOptions.named("routed"));
+    String key = newKey();
+    Lineage lineage = Region.inScope(wrapped, connection -> Region.update(connection, Region.INSERT, key, "v"));
+    BarrierResult result = Antipode.barrier(BarrierOptions.defaults().lineage(lineage).timeout(Duration.ofSeconds(60)));
+    assertThat(result.store("routed").servers()).hasSize(2);
+    assertThat(shows("b1", key)).isEqualTo("v");
+    assertThat(wrapped).isNotNull();
+  }
+
+  /** SHIM-60: a lazy connection of Spring's chooses its server when the transaction is known to read, wrapped as plain. */
+  @Test
+  void aLazyConnectionStaysLazy() throws Exception {
+    LazyConnectionDataSourceProxy lazy = new LazyConnectionDataSourceProxy(region().plain("a"));
+    lazy.setReadOnlyDataSource(region().plain("b1"));
+    DataSource wrapped = AntipodePostgres.wrap(lazy, StoreOptions.named("lazy"));
+    JdbcTemplate template = new JdbcTemplate(wrapped);
+    TransactionTemplate writing = new TransactionTemplate(new DataSourceTransactionManager(wrapped));
+    TransactionTemplate reading = new TransactionTemplate(new DataSourceTransactionManager(wrapped));
+    reading.setReadOnly(true);
+    String key = newKey();
+    try (LineageScope scope = Antipode.scope()) {
+      writing.executeWithoutResult(status -> {
+        template.update(Region.INSERT, key, "v");
+        assertThat(scope.pendingStores()).containsExactly("lazy");
+      });
+      BarrierResult result = Antipode.barrier(BarrierOptions.defaults().timeout(Duration.ofSeconds(60)));
+      assertThat(result.store("lazy").servers()).hasSize(2);
+      assertThat(reading.<Boolean>execute(status -> template.queryForObject("SELECT pg_is_in_recovery()", Boolean.class)))
+          .isTrue();
+      assertThat(shows("b1", key)).isEqualTo("v");
+    }
+    try (Connection connection = wrapped.getConnection()) {
+      connection.setAutoCommit(false);
+      assertThat(connection.unwrap(Connection.class)).isSameAs(connection);
+      assertThat(connection.unwrap(PGConnection.class).getBackendPID()).isPositive();
+    }
   }
 }
