@@ -199,7 +199,8 @@ final class RecordingStatement extends Proxies.Handler {
       return result;
     }
     boolean mayHaveCursors = last != null && RefCursors.mayBeIn(flow.binding().classify(last), last);
-    ResultSet plainRows = mayHaveCursors ? RefCursors.of(rows, flow, given) : rows;
+    ResultSet named = mayHaveCursors ? RefCursors.of(rows, flow, given) : rows;
+    ResultSet plainRows = Blobs.areIn(rows, flow) ? Blobs.of(named, flow) : named;
     ResultSet recorded = rows.getConcurrency() == ResultSet.CONCUR_UPDATABLE ? updatable(plainRows) : plainRows;
     boolean isInParts = firstRows > 0 && rows.getType() == ResultSet.TYPE_FORWARD_ONLY;
     return isInParts ? InParts.of(recorded, flow, moment, firstRows) : recorded;
