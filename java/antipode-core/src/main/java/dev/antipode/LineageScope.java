@@ -68,6 +68,11 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     return new LineageScope(lineage, kind, null);
   }
 
+  /** The same for a message; {@code delivery} is as for {@code open}. */
+  public static LineageScope create(Lineage lineage, ScopeKind kind, Delivery delivery) {
+    return new LineageScope(lineage, kind, delivery);
+  }
+
   /** A scope that is current in this thread until it is closed: for try-with-resources. */
   public static LineageScope open(Lineage lineage, ScopeKind kind) {
     return open(lineage, kind, null);

@@ -17,7 +17,6 @@ import dev.antipode.telemetry.CallSite;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 
 /**
  * Antipode for RabbitMQ, with amqp-client.
@@ -70,15 +69,8 @@ public final class AntipodeRabbit {
    * @throws ConfigurationException for options that cannot be
    * @throws UnfitStoreException where a tap cannot be read
    */
-  public static UnaryOperator<Channel> wrapping(RabbitOptions options) {
-    RegisteredStore store = join(options);
-    return channel -> {
-      WrappedChannel wrapped = WrappedChannel.behind(channel);
-      Channel plain = wrapped == null ? channel : wrapped.plain();
-      Broker broker = Broker.of(WrappedConnection.plainOf(plain.getConnection()));
-      store.useServerAlone(broker);
-      return WrappedChannel.of(plain, store, options, broker);
-    };
+  public static ChannelWrapping wrapping(RabbitOptions options) {
+    return new ChannelWrapping(join(options), options);
   }
 
   /**

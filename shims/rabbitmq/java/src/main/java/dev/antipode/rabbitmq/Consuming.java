@@ -38,20 +38,27 @@ final class Consuming {
     this.arrived = arrived;
   }
 
-  /** A callback that runs in its message's scope. */
-  DeliverCallback scoped(DeliverCallback callback, boolean autoAck) {
-    String site = CallSite.current();
-    return (consumerTag, delivery) -> handle(
-        delivery.getEnvelope(),
-        delivery.getProperties(),
-        autoAck,
-        site,
-        (Handling<IOException>) () -> callback.handle(consumerTag, delivery));
+  MessageScopes scopes() {
+    return scopes;
   }
 
-  /** A consumer whose deliveries run in their message's scope. */
-  Consumer scoped(Consumer consumer, boolean autoAck) {
-    return new ScopedConsumer(consumer, autoAck);
+  /** A callback that runs in its message's scope; {@code came} is told of each message before. */
+  DeliverCallback scoped(DeliverCallback callback, boolean autoAck, java.util.function.Consumer<AMQP.BasicProperties> came) {
+    String site = CallSite.current();
+    return (consumerTag, delivery) -> {
+      came.accept(delivery.getProperties());
+      handle(
+          delivery.getEnvelope(),
+          delivery.getProperties(),
+          autoAck,
+          site,
+          (Handling<IOException>) () -> callback.handle(consumerTag, delivery));
+    };
+  }
+
+  /** A consumer whose deliveries run in their message's scope; {@code came} likewise. */
+  Consumer scoped(Consumer consumer, boolean autoAck, java.util.function.Consumer<AMQP.BasicProperties> came) {
+    return new ScopedConsumer(consumer, autoAck, came);
   }
 
   /** Handles one message that came to a consumer, which the application registered at this site. */
@@ -151,16 +158,19 @@ final class Consuming {
   private final class ScopedConsumer implements Consumer {
     private final Consumer theirs;
     private final boolean autoAck;
+    private final java.util.function.Consumer<AMQP.BasicProperties> came;
     private final String site = CallSite.current();
 
-    ScopedConsumer(Consumer theirs, boolean autoAck) {
+    ScopedConsumer(Consumer theirs, boolean autoAck, java.util.function.Consumer<AMQP.BasicProperties> came) {
       this.theirs = theirs;
       this.autoAck = autoAck;
+      this.came = came;
     }
 
     @Override
     public void handleDelivery(
         String consumerTag, Envelope envelope, AMQP.BasicProperties properties, byte[] body) throws IOException {
+      came.accept(properties);
       handle(
           envelope,
           properties,

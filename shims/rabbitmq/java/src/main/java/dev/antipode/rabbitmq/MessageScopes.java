@@ -5,6 +5,7 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
+import dev.antipode.history.Recorder;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.trust.Decision;
@@ -35,7 +36,15 @@ public final class MessageScopes {
    * @param delivery what a barrier in it may do with the message; null where it can do nothing
    */
   public LineageScope open(Map<String, ?> headers, Delivery delivery) {
-    LineageScope scope = LineageScope.open(Lineage.EMPTY, ScopeKind.MESSAGE, delivery);
+    return filled(LineageScope.open(Lineage.EMPTY, ScopeKind.MESSAGE, delivery), headers);
+  }
+
+  /** The same without making it current: for messages whose handling goes on in other threads, until {@code stop}. */
+  public LineageScope create(Map<String, ?> headers, Delivery delivery) {
+    return filled(LineageScope.create(Lineage.EMPTY, ScopeKind.MESSAGE, delivery), headers);
+  }
+
+  private LineageScope filled(LineageScope scope, Map<String, ?> headers) {
     scope.queue(store.name());
     receive(scope, headers);
     return scope;
@@ -52,6 +61,15 @@ public final class MessageScopes {
           "",
           "a message of " + store.name() + " came without the lineage that all of them have (stamped)");
     }
+  }
+
+  /** What a message brings that was pulled in this scope, or answers one that was sent there, joins the scope (SCOPE-42). */
+  public void join(LineageScope scope, Map<String, ?> headers) {
+    LineageScope own = create(headers, null);
+    scope.merge(own.lineage());
+    own.gaps().forEach(gap -> scope.noteGap(gap.reason(), gap.store(), gap.detail()));
+    Recorder.noteCopy(own, scope);
+    own.stop();
   }
 
   /** Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28). */

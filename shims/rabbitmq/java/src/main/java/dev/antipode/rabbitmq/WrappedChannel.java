@@ -9,6 +9,7 @@ import dev.antipode.shim.RegisteredStore;
 import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
+import java.util.function.UnaryOperator;
 
 /**
  * A channel that stands for a plain one: what concerns messages passes through here, everything else goes to the plain
@@ -21,9 +22,16 @@ final class WrappedChannel implements InvocationHandler {
   private final Publishing publishing;
   private final Consuming consuming;
   private final boolean tracks;
+  private final UnaryOperator<Channel> likewise;
 
-  private WrappedChannel(Channel plain, RegisteredStore store, RabbitOptions options, Whereabouts whereabouts) {
+  private WrappedChannel(
+      Channel plain,
+      RegisteredStore store,
+      RabbitOptions options,
+      Whereabouts whereabouts,
+      UnaryOperator<Channel> likewise) {
     this.plain = plain;
+    this.likewise = likewise;
     this.tracks = options.track();
     this.confirms = new Confirms(plain);
     this.returns = new Returns(plain);
@@ -36,7 +44,8 @@ final class WrappedChannel implements InvocationHandler {
 
   /** A channel that stands for this one, of a connection that the store knows as this broker. */
   static Channel of(Channel plain, RegisteredStore store, RabbitOptions options, Broker broker) {
-    WrappedChannel handler = new WrappedChannel(plain, store, options, Whereabouts.of(plain, broker));
+    WrappedChannel handler = new WrappedChannel(
+        plain, store, options, Whereabouts.of(plain, broker), other -> of(other, store, options, broker));
     if (handler.tracks) {
       handler.confirms.listen();
       plain.addShutdownListener(signal -> {
@@ -68,6 +77,11 @@ final class WrappedChannel implements InvocationHandler {
         return null;
       }
       case "basicConsume" -> scope(method, args);
+      case "setDefaultConsumer" -> // whether it acknowledges by itself nobody knows
+          args[0] = args[0] == null ? null : consuming.scoped((Consumer) args[0], true, came -> { });
+      case "getConnection" -> {
+        return WrappedConnection.of(WrappedConnection.plainOf(plain.getConnection()), likewise);
+      }
       case "basicAck", "basicNack" -> {
         return returns.settling((Long) args[0], (Boolean) args[1], () -> pass(method, args));
       }
@@ -125,21 +139,25 @@ final class WrappedChannel implements InvocationHandler {
   /** Exchange and routing key come first, the properties among the rest, in all of its forms. */
   private void publish(Method method, Object[] args) throws Throwable {
     int place = placeOf(method, AMQP.BasicProperties.class);
-    publishing.publish((String) args[0], (String) args[1], (AMQP.BasicProperties) args[place], properties -> {
+    AMQP.BasicProperties given = (AMQP.BasicProperties) args[place];
+    Replies.asking(plain, given, () -> publishing.publish((String) args[0], (String) args[1], given, properties -> {
       Object[] sent = args.clone();
       sent[place] = properties;
       pass(method, sent);
-    });
+    }));
   }
 
   /** Queue and, if it is said, automatic acknowledgement come first; a consumer or a callback among the rest. */
   private void scope(Method method, Object[] args) {
     boolean autoAck = args[1] instanceof Boolean said && said;
+    String queue = (String) args[0];
+    java.util.function.Consumer<AMQP.BasicProperties> came =
+        properties -> Replies.came(plain, queue, properties, consuming.scopes());
     for (int place = 0; place < args.length; place++) {
       if (args[place] instanceof DeliverCallback callback) {
-        args[place] = consuming.scoped(callback, autoAck);
+        args[place] = consuming.scoped(callback, autoAck, came);
       } else if (args[place] instanceof Consumer consumer) {
-        args[place] = consuming.scoped(consumer, autoAck);
+        args[place] = consuming.scoped(consumer, autoAck, came);
       }
     }
   }
