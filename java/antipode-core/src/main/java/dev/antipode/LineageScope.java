@@ -105,6 +105,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   /** The lineage as it is now, to put beside data or to wait for: stores with a write in flight are marked (SCOPE-20). */
   public Lineage lineage() {
+    UnflushedChanges.look(this);
     if (pending.isEmpty()) {
       return held();
     }
@@ -150,6 +151,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
    * @throws PendingWriteException with {@code on_pending=raise} where a write of this very task has not been committed
    */
   public Lineage outgoing() {
+    UnflushedChanges.look(this);
     if (!pending.isEmpty()) {
       ScopeLog.leaving(publishedBeforeCommit(), pending());
     }

@@ -4,10 +4,12 @@ import dev.antipode.Antipode;
 import dev.antipode.grpc.AntipodeGrpc;
 import dev.antipode.http.AntipodeClientInterceptor;
 import dev.antipode.http.AntipodeFilter;
+import dev.antipode.postgresql.AntipodePostgres;
 import dev.antipode.telemetry.Telemetry;
 import io.grpc.ClientInterceptor;
 import io.grpc.ServerInterceptor;
 import io.opentelemetry.api.OpenTelemetry;
+import jakarta.persistence.EntityManagerFactory;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import java.util.ArrayList;
@@ -41,6 +43,7 @@ import org.springframework.core.annotation.Order;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.task.TaskDecorator;
 import org.springframework.core.task.support.CompositeTaskDecorator;
+import org.springframework.orm.jpa.EntityManagerHolder;
 import org.springframework.web.client.RestClient;
 
 /**
@@ -166,6 +169,16 @@ public class AntipodeAutoConfiguration {
     private static TaskDecorator keepingTheScope(ObjectProvider<TaskDecorator> present) {
       TaskDecorator own = present.getIfUnique();
       return own == null || own == OURS ? OURS : new CompositeTaskDecorator(List.of(own, OURS));
+    }
+  }
+
+  /** What JPA is about to write. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass({EntityManagerHolder.class, EntityManagerFactory.class, AntipodePostgres.class})
+  static class Mappers {
+    @Bean
+    JpaChanges antipodeJpaChanges() {
+      return new JpaChanges();
     }
   }
 

@@ -1,0 +1,110 @@
+package dev.antipode.spring;
+
+import dev.antipode.LineageScope;
+import dev.antipode.Logs;
+import dev.antipode.PendingWrite;
+import dev.antipode.UnflushedChanges;
+import dev.antipode.postgresql.AntipodePostgres;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
+import jakarta.persistence.EntityManager;
+import jakarta.persistence.EntityManagerFactory;
+import java.util.Collections;
+import java.util.Map;
+import java.util.Optional;
+import java.util.WeakHashMap;
+import java.util.function.Consumer;
+import javax.sql.DataSource;
+import org.springframework.beans.factory.DisposableBean;
+import org.springframework.orm.jpa.EntityManagerFactoryInfo;
+import org.springframework.orm.jpa.EntityManagerHolder;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+import org.springframework.util.ClassUtils;
+
+/**
+ * What a transaction's entity manager has changed and not flushed counts as pending from the first change: until then no
+ * statement has left (SCOPE-40). It is asked when a lineage is handed out by the transaction's own thread.
+ */
+final class JpaChanges implements Consumer<LineageScope>, DisposableBean {
+  private static final boolean HAS_HIBERNATE =
+      ClassUtils.isPresent("org.hibernate.engine.spi.SessionImplementor", JpaChanges.class.getClassLoader());
+
+  private final Map<EntityManagerFactory, Optional<String>> stores = Collections.synchronizedMap(new WeakHashMap<>());
+
+  JpaChanges() {
+    UnflushedChanges.ask(this);
+  }
+
+  @Override
+  public void destroy() {
+    UnflushedChanges.forget(this);
+  }
+
+  @Override
+  public void accept(LineageScope scope) {
+    if (!TransactionSynchronizationManager.isActualTransactionActive()
+        || !TransactionSynchronizationManager.isSynchronizationActive()
+        || TransactionSynchronizationManager.isCurrentTransactionReadOnly()) {
+      return;
+    }
+    TransactionSynchronizationManager.getResourceMap().forEach((key, resource) -> {
+      if (key instanceof EntityManagerFactory factory && resource instanceof EntityManagerHolder holder) {
+        stores.computeIfAbsent(factory, JpaChanges::storeOf)
+            .filter(store -> isRecorded(store) && !isPending(scope, store) && mayWrite(holder.getEntityManager()))
+            .ifPresent(store -> TransactionSynchronizationManager.registerSynchronization(Pending.begin(scope, store)));
+      }
+    });
+  }
+
+  /** The store that a factory's DataSource is a client of. */
+  private static Optional<String> storeOf(EntityManagerFactory factory) {
+    DataSource source = factory instanceof EntityManagerFactoryInfo info ? info.getDataSource() : null;
+    return source == null ? Optional.empty() : AntipodePostgres.storeOf(source);
+  }
+
+  private static boolean isRecorded(String store) {
+    RegisteredStore registered = Registry.current().get(store);
+    return registered != null && registered.records();
+  }
+
+  private static boolean isPending(LineageScope scope, String store) {
+    return TransactionSynchronizationManager.getSynchronizations().stream().anyMatch(each ->
+        each instanceof Pending pending && pending.scope == scope && pending.write.store().equals(store));
+  }
+
+  /** Unsure means that it may. */
+  private static boolean mayWrite(EntityManager manager) {
+    if (!HAS_HIBERNATE) {
+      return true;
+    }
+    try {
+      return HibernateChanges.areUnflushed(manager);
+    } catch (RuntimeException | LinkageError error) {
+      Logs.info(
+          "AP517",
+          "jpa",
+          "whether an entity manager has unflushed changes cannot be seen (" + error + "): a lineage that leaves its "
+              + "transaction is marked incomplete");
+      return true;
+    }
+  }
+
+  /** The write that a transaction is about to make; at its end the flushed statements have been recorded. */
+  private record Pending(LineageScope scope, PendingWrite write) implements TransactionSynchronization {
+    static Pending begin(LineageScope scope, String store) {
+      PendingWrite write = new PendingWrite(store);
+      scope.begin(write);
+      return new Pending(scope, write);
+    }
+
+    @Override
+    public void afterCompletion(int status) {
+      if (status == STATUS_UNKNOWN) {
+        write.outcomeUnknown();
+      } else {
+        scope.end(write);
+      }
+    }
+  }
+}

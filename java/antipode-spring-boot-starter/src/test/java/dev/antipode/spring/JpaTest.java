@@ -1,0 +1,204 @@
+package dev.antipode.spring;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.antipode.Antipode;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.OnPending;
+import dev.antipode.PendingWriteException;
+import dev.antipode.Settings;
+import dev.antipode.lab.Lab;
+import dev.antipode.lab.Repository;
+import dev.antipode.testing.AntipodeIsolated;
+import jakarta.persistence.Entity;
+import jakarta.persistence.EntityManager;
+import jakarta.persistence.EntityManagerFactory;
+import jakarta.persistence.Id;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.domain.EntityScan;
+import org.springframework.boot.autoconfigure.jdbc.DataSourceAutoConfiguration;
+import org.springframework.boot.autoconfigure.orm.jpa.HibernateJpaAutoConfiguration;
+import org.springframework.boot.autoconfigure.transaction.TransactionAutoConfiguration;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.orm.jpa.SharedEntityManagerCreator;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.support.TransactionTemplate;
+
+/** What JPA has changed and not flushed is pending: no statement has left yet (SCOPE-40). */
+@ExtendWith(AntipodeIsolated.class)
+class JpaTest {
+  private static Lab lab;
+
+  private int number;
+
+  @BeforeAll
+  static void start() throws Exception {
+    lab = Lab.of("postgresql").replicas(1).up();
+    String url = "postgresql://postgres@127.0.0.1:" + lab.server("postgresql", "a").port() + "/app";
+    String command = Repository.root().resolve(".venv/bin/antipode").toString();
+    Process init = new ProcessBuilder(command, "init", "notes", "--at", url, "--user", "app", "--run", "--yes")
+        .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+    init.getOutputStream().close();
+    assertThat(init.waitFor(60, TimeUnit.SECONDS)).isTrue();
+    assertThat(init.exitValue()).isZero();
+  }
+
+  @AfterAll
+  static void stop() {
+    lab.close();
+  }
+
+  /** A row. */
+  @Entity(name = "note")
+  static class Note {
+    @Id
+    private String id;
+    private String text;
+
+    /** For JPA. */
+    protected Note() {}
+
+    Note(String id) {
+      this.id = id;
+      this.text = "old";
+    }
+  }
+
+  @Configuration(proxyBeanMethods = false)
+  @EntityScan(basePackageClasses = JpaTest.class)
+  static class Application {}
+
+  /** An application with transactions. */
+  private record Notes(ApplicationContext context, EntityManager manager) {
+    void inTransaction(boolean isReadOnly, Consumer<EntityManager> work) {
+      TransactionTemplate transaction = new TransactionTemplate(context.getBean(PlatformTransactionManager.class));
+      transaction.setReadOnly(isReadOnly);
+      transaction.executeWithoutResult(status -> work.accept(manager));
+    }
+
+    Note note(String id) {
+      return manager.find(Note.class, id);
+    }
+  }
+
+  private void run(Consumer<Notes> test) {
+    new ApplicationContextRunner()
+        .withConfiguration(AutoConfigurations.of(
+            AntipodeAutoConfiguration.class,
+            DataSourceAutoConfiguration.class,
+            HibernateJpaAutoConfiguration.class,
+            TransactionAutoConfiguration.class))
+        .withUserConfiguration(Application.class)
+        .withPropertyValues(
+            "spring.datasource.url=jdbc:postgresql://127.0.0.1:" + lab.server("postgresql", "a").port() + "/app",
+            "spring.datasource.username=app",
+            "spring.jpa.hibernate.ddl-auto=update",
+            "antipode.stores.notes.bean=dataSource")
+        .run(context -> {
+          assertThat(context).hasNotFailed();
+          EntityManagerFactory factory = context.getBean(EntityManagerFactory.class);
+          test.accept(new Notes(context, SharedEntityManagerCreator.createSharedEntityManager(factory)));
+        });
+  }
+
+  private String next() {
+    return "n" + number++ + "-" + System.nanoTime();
+  }
+
+  private static Lineage leaving() {
+    return Antipode.deserialize(Antipode.serialize());
+  }
+
+  private static void assertPending(LineageScope scope) {
+    assertThat(scope.lineage().incomplete()).containsExactly("notes");
+    assertThat(leaving().incomplete()).containsExactly("notes");
+    assertThat(scope.pendingStores()).containsExactly("notes");
+  }
+
+  private static void assertWritten(LineageScope scope) {
+    assertThat(scope.lineage().stores()).containsExactly("notes");
+    assertThat(scope.lineage().isComplete()).isTrue();
+    assertThat(scope.pending()).isEmpty();
+  }
+
+  @Test
+  void whatIsPersistedIsPendingUntilItsCommit_SCOPE_40() {
+    run(notes -> {
+      try (LineageScope scope = Antipode.scope()) {
+        notes.inTransaction(false, manager -> {
+          manager.persist(new Note(next()));
+          assertPending(scope);
+        });
+        assertWritten(scope);
+      }
+    });
+  }
+
+  @Test
+  void whatIsChangedOrRemovedIsPendingLikewise_SCOPE_40() {
+    run(notes -> {
+      String id = next();
+      notes.inTransaction(false, manager -> manager.persist(new Note(id)));
+      try (LineageScope scope = Antipode.scope()) {
+        notes.inTransaction(false, manager -> {
+          Note note = notes.note(id);
+          assertThat(leaving().hasContent()).as("SCOPE-15: until now it only read").isFalse();
+          note.text = "new";
+          assertPending(scope);
+        });
+        assertWritten(scope);
+      }
+      try (LineageScope scope = Antipode.scope()) {
+        notes.inTransaction(false, manager -> {
+          manager.remove(notes.note(id));
+          assertPending(scope);
+        });
+        assertWritten(scope);
+      }
+    });
+  }
+
+  @Test
+  void nothingIsPendingOfWhatNeverIsWritten_SCOPE_40() {
+    run(notes -> {
+      String id = next();
+      notes.inTransaction(false, manager -> manager.persist(new Note(id)));
+      try (LineageScope scope = Antipode.scope()) {
+        notes.inTransaction(true, manager -> {
+          notes.note(id).text = "never"; // it is not flushed
+          assertThat(leaving().hasContent()).isFalse();
+        });
+        assertThatThrownBy(() -> notes.inTransaction(false, manager -> {
+          notes.note(id).text = "never";
+          assertPending(scope);
+          throw new IllegalStateException("no");
+        })).hasMessage("no");
+        assertThat(scope.lineage().hasContent()).isFalse();
+        assertThat(scope.pending()).isEmpty();
+      }
+    });
+  }
+
+  @Test
+  void whoPublishesBeforeTheFlushIsToldSo_SCOPE_18_SCOPE_40() {
+    run(notes -> {
+      Antipode.configure(Settings.defaults().onPending(OnPending.RAISE));
+      try (LineageScope scope = Antipode.scope()) {
+        notes.inTransaction(false, manager -> {
+          manager.persist(new Note(next()));
+          assertThatThrownBy(Antipode::serialize).isInstanceOf(PendingWriteException.class);
+        });
+      }
+    });
+  }
+}
