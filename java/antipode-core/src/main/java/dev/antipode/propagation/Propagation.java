@@ -135,6 +135,18 @@ public final class Propagation {
     }
   }
 
+  /**
+   * An answer has come to a call of this scope's, with these values of {@code antipode-lineage}: one of a gateway's own, which
+   * has none, is no answer (PROP-61).
+   */
+  public static void answered(LineageScope scope, List<String> values, String host, int status) {
+    if (!values.isEmpty()) {
+      mergeResponse(scope, values, host);
+    } else if (status >= 502 && status <= 504) {
+      unanswered(scope, host, "status " + status);
+    }
+  }
+
   /** Whether the answer of a call to this host brings something to the scope: not outside any, nor of a stranger. */
   public static boolean expects(LineageScope scope, String host) {
     return scope != null

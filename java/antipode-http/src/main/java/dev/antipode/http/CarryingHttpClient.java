@@ -85,11 +85,9 @@ final class CarryingHttpClient extends HttpClient {
 
   private static void answered(LineageScope scope, HttpResponse<?> response, String host) {
     List<String> values = response.headers().allValues(Carriers.LINEAGE_HEADER);
-    if (!values.isEmpty()) {
-      URI asked = response.request() == null ? null : response.request().uri();
-      boolean isOther = asked != null && !asked.equals(response.uri()); // a client that follows redirects all the same
-      Propagation.mergeResponse(scope, values, isOther ? Proxies.hostOf(response.uri()) : host);
-    }
+    URI asked = response.request() == null ? null : response.request().uri();
+    boolean isOther = asked != null && !asked.equals(response.uri()); // a client that follows redirects all the same
+    Propagation.answered(scope, values, isOther ? Proxies.hostOf(response.uri()) : host, response.statusCode());
   }
 
   /** A call that may have left and brought no answer (PROP-27). */

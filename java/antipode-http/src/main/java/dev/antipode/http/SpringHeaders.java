@@ -1,10 +1,12 @@
 package dev.antipode.http;
 
+import dev.antipode.LineageScope;
 import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Header;
 import dev.antipode.propagation.HeaderCarrier;
 import dev.antipode.propagation.Propagation;
 import dev.antipode.propagation.Propagation.Outgoing;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.springframework.http.HttpHeaders;
@@ -31,11 +33,9 @@ record SpringHeaders(HttpHeaders headers) implements HeaderCarrier {
   }
 
   /** Takes what a response of this host brings. */
-  static void merge(ClientHttpResponse response, String host) {
-    List<String> values = response.getHeaders().get(Carriers.LINEAGE_HEADER);
-    if (values != null && !values.isEmpty()) {
-      Propagation.mergeResponse(values, host);
-    }
+  static void merge(ClientHttpResponse response, String host) throws IOException {
+    List<String> values = response.getHeaders().getOrDefault(Carriers.LINEAGE_HEADER, List.of());
+    Propagation.answered(LineageScope.current(), values, host, response.getStatusCode().value());
   }
 
   @Override

@@ -3,6 +3,7 @@ package dev.antipode.http;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.net.httpserver.HttpServer;
 import dev.antipode.Antipode;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Gap;
@@ -25,13 +26,14 @@ import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
@@ -54,6 +56,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
@@ -405,6 +409,26 @@ class HttpTest {
             .hasCauseInstanceOf(IOException.class);
         assertThat(other.lineage().isComplete()).isTrue();
       }
+    }
+  }
+
+  /** PROP-61: a gateway gives these by itself when the callee, which may have written, is late. */
+  @ParameterizedTest
+  @CsvSource({"502, false", "503, false", "504, false", "500, true"})
+  void anAnswerOfAGatewayIsNone(int status, boolean isComplete) throws Exception {
+    HttpServer gateway = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    gateway.createContext("/", exchange -> {
+      exchange.sendResponseHeaders(status, -1);
+      exchange.close();
+    });
+    gateway.start();
+    HttpRequest request = HttpRequest.newBuilder(URI.create("http://localhost:" + gateway.getAddress().getPort()))
+        .timeout(Duration.ofSeconds(30)).build();
+    try (LineageScope scope = Antipode.scope()) {
+      assertThat(client.send(request, BodyHandlers.discarding()).statusCode()).isEqualTo(status);
+      assertThat(scope.lineage().isComplete()).isEqualTo(isComplete);
+    } finally {
+      gateway.stop(0);
     }
   }
 
