@@ -27,6 +27,7 @@ import org.springframework.http.client.SimpleClientHttpRequestFactory;
  */
 public final class JudgedRedirects implements ClientHttpRequestFactory {
   private static final int MOST = 20;
+  private static final String APACHES = "org.springframework.http.client.HttpComponentsClientHttpRequestFactory";
 
   private final ClientHttpRequestFactory single;
   private final HttpClient client;
@@ -36,7 +37,8 @@ public final class JudgedRedirects implements ClientHttpRequestFactory {
    * Round a factory.
    *
    * @param single follows no redirects; else it takes lineages along to hosts that nobody has judged
-   * @throws ConfigurationException for a factory of Spring's that is known to follow redirects
+   * @throws ConfigurationException for a factory of Spring's that is known to follow redirects, or to repeat calls unseen
+   *     ({@link ApacheAttempts})
    */
   public JudgedRedirects(ClientHttpRequestFactory single) {
     this(single, MOST);
@@ -50,6 +52,12 @@ public final class JudgedRedirects implements ClientHttpRequestFactory {
           "AP501",
           single.getClass().getSimpleName() + " follows redirects by itself, and takes a lineage along to a host that nobody has "
               + "judged: want new JdkClientHttpRequestFactory(HttpClient.newBuilder().followRedirects(Redirect.NEVER).build())");
+    }
+    if (single.getClass().getName().equals(APACHES) && ApacheAttempts.areUnseen(single)) {
+      throw new ConfigurationException(
+          "AP501",
+          single.getClass().getSimpleName() + ": its client repeats calls by itself, and what an attempt before brought back "
+              + "would be lost: build it with ApacheAttempts.see(builder), or with disableAutomaticRetries()");
     }
     this.single = single;
     this.most = most;

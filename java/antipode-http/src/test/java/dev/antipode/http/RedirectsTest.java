@@ -29,6 +29,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
+import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -40,6 +42,7 @@ import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpMethod;
 import org.springframework.http.ResponseEntity;
 import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
 import org.springframework.http.client.SimpleClientHttpRequestFactory;
 import org.springframework.web.client.ResourceAccessException;
@@ -327,5 +330,19 @@ class RedirectsTest {
       assertThat(logs.text()).isEmpty();
     }
     assertThat(came).extracting(Came::lineage).containsExactly(Lineage.of(BEFORE));
+  }
+
+  /** PROP-60: what it does between the call and us is ours to see. */
+  @Test
+  void aClientThatRepeatsCallsUnseenIsRefused() {
+    assertThatThrownBy(() -> new JudgedRedirects(apaches(HttpClients.custom())))
+        .isInstanceOf(ConfigurationException.class)
+        .hasMessageContaining("ApacheAttempts.see(builder)");
+    assertThat(new JudgedRedirects(apaches(HttpClients.custom().disableAutomaticRetries()))).isNotNull();
+    assertThat(new JudgedRedirects(apaches(ApacheAttempts.see(HttpClients.custom())))).isNotNull();
+  }
+
+  private static ClientHttpRequestFactory apaches(HttpClientBuilder builder) {
+    return new HttpComponentsClientHttpRequestFactory(builder.disableRedirectHandling().build());
   }
 }

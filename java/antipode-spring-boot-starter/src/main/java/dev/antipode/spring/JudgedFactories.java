@@ -1,6 +1,7 @@
 package dev.antipode.spring;
 
 import dev.antipode.Logs;
+import dev.antipode.http.ApacheAttempts;
 import dev.antipode.http.JudgedRedirects;
 import java.util.Collection;
 import java.util.Set;
@@ -13,6 +14,7 @@ import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.http.client.ClientHttpRequestFactoryBuilder;
 import org.springframework.boot.http.client.ClientHttpRequestFactorySettings;
 import org.springframework.boot.http.client.ClientHttpRequestFactorySettings.Redirects;
+import org.springframework.boot.http.client.HttpComponentsClientHttpRequestFactoryBuilder;
 import org.springframework.http.client.ClientHttpRequestFactory;
 
 /**
@@ -27,6 +29,8 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
       "org.springframework.http.client.JettyClientHttpRequestFactory",
       "org.springframework.http.client.ReactorClientHttpRequestFactory");
 
+  private static final String APACHES = "HttpComponentsClientHttpRequestFactoryBuilder";
+
   private ConfigurableListableBeanFactory beans;
 
   @Override
@@ -35,7 +39,7 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
       return bean;
     }
     if (isOfSpringBoot(name)) {
-      return new Judging(builder);
+      return new Judging(bean.getClass().getSimpleName().equals(APACHES) ? Apache.seen(bean) : builder);
     }
     unjudged("the application's own " + bean.getClass().getSimpleName());
     return bean;
@@ -61,6 +65,14 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
   @Override
   public void setBeanFactory(BeanFactory factory) {
     beans = factory instanceof ConfigurableListableBeanFactory listable ? listable : null;
+  }
+
+  /** A class of its own: without Apache's client it is not looked at. */
+  private static final class Apache {
+    /** Its client repeats calls by itself: each attempt is seen (PROP-60). */
+    static ClientHttpRequestFactoryBuilder<?> seen(Object builder) {
+      return ((HttpComponentsClientHttpRequestFactoryBuilder) builder).withHttpClientCustomizer(ApacheAttempts::see);
+    }
   }
 
   /** Spring Boot's builder of request factories. */

@@ -142,7 +142,7 @@ class RedirectsTest {
 
   @Test
   void customizersAreOfTheFactoryItself() {
-    runner.run(context -> {
+    runner.withPropertyValues("spring.http.client.factory=jdk").run(context -> {
       List<String> customized = new ArrayList<>();
       ClientHttpRequestFactoryBuilder<?> builder = context.getBean(ClientHttpRequestFactoryBuilder.class);
       builder.withCustomizer(made -> customized.add(made.getClass().getSimpleName())).build();
