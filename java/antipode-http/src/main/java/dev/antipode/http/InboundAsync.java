@@ -1,6 +1,7 @@
 package dev.antipode.http;
 
 import dev.antipode.Antipode;
+import dev.antipode.propagation.Inbound;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncListener;
 import jakarta.servlet.ServletContext;
@@ -8,7 +9,10 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 
-/** An asynchronous request that sends its lineage before it completes: the container sends the header then. */
+/**
+ * An asynchronous request that sends its lineage before it completes: the container sends the header then. Who listens to it,
+ * to its time-out for instance, does so in the request's scope.
+ */
 record InboundAsync(AsyncContext inner, InboundResponse response) implements AsyncContext {
   @Override
   public void complete() {
@@ -53,12 +57,17 @@ record InboundAsync(AsyncContext inner, InboundResponse response) implements Asy
 
   @Override
   public void addListener(AsyncListener listener) {
-    inner.addListener(listener);
+    inner.addListener(inScope(listener));
   }
 
   @Override
   public void addListener(AsyncListener listener, ServletRequest request, ServletResponse given) {
-    inner.addListener(listener, request, given);
+    inner.addListener(inScope(listener), request, given);
+  }
+
+  private static AsyncListener inScope(AsyncListener listener) {
+    Inbound inbound = Inbound.current();
+    return inbound == null ? listener : new InboundListener(listener, inbound);
   }
 
   @Override

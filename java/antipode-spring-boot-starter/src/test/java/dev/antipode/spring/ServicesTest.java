@@ -16,7 +16,9 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -39,6 +41,7 @@ import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
 import org.springframework.web.context.request.async.DeferredResult;
+import org.springframework.web.context.request.async.WebAsyncTask;
 
 /** Two services over real HTTP, without a line for Antipode: request and response lineages, and all that runs elsewhere. */
 class ServicesTest {
@@ -119,6 +122,33 @@ class ServicesTest {
       return result;
     }
 
+    @GetMapping("/late")
+    DeferredResult<String> late() {
+      DeferredResult<String> result = new DeferredResult<>(50L);
+      result.onTimeout(() -> {
+        Antipode.append(QUEUED);
+        result.setResult("timed out");
+      });
+      return result;
+    }
+
+    @GetMapping("/late-task")
+    WebAsyncTask<String> lateTask() {
+      CountDownLatch over = new CountDownLatch(1);
+      WebAsyncTask<String> task = new WebAsyncTask<>(50L, () -> {
+        while (over.getCount() > 0) { // Spring interrupts it, and would take that for its result
+          LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+        }
+        return "never";
+      });
+      task.onCompletion(over::countDown);
+      task.onTimeout(() -> {
+        Antipode.append(QUEUED);
+        return "timed out";
+      });
+      return task;
+    }
+
     @GetMapping("/throws")
     String fails() {
       Antipode.append(QUEUED);
@@ -189,6 +219,17 @@ class ServicesTest {
     try (LineageScope scope = Antipode.scope(Lineage.of(BEFORE))) {
       HttpResponse<String> response = call(path);
       assertThat(response.body()).isEqualTo("done in the executor");
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE, QUEUED));
+    }
+  }
+
+  /** SCOPE-41: the container tells of a time-out in a thread of its own. */
+  @ParameterizedTest
+  @ValueSource(strings = {"/late", "/late-task"})
+  void whatATimeOutWritesIsTheRequests(String path) throws Exception {
+    try (LineageScope scope = Antipode.scope(Lineage.of(BEFORE))) {
+      HttpResponse<String> response = call(path);
+      assertThat(response.body()).isEqualTo("timed out");
       assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE, QUEUED));
     }
   }
