@@ -5,6 +5,7 @@ import dev.antipode.grpc.AntipodeGrpc;
 import dev.antipode.http.AntipodeClientInterceptor;
 import dev.antipode.http.AntipodeFilter;
 import dev.antipode.postgresql.AntipodePostgres;
+import dev.antipode.rabbitmq.AntipodeRabbit;
 import dev.antipode.telemetry.Telemetry;
 import io.grpc.ClientInterceptor;
 import io.grpc.ServerInterceptor;
@@ -17,6 +18,7 @@ import java.util.EnumSet;
 import java.util.List;
 import org.apache.catalina.Valve;
 import org.apache.catalina.startup.Tomcat;
+import org.springframework.amqp.rabbit.core.RabbitTemplate;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanDefinition;
@@ -179,6 +181,17 @@ public class AntipodeAutoConfiguration {
     @Bean
     JpaChanges antipodeJpaChanges() {
       return new JpaChanges();
+    }
+  }
+
+  /** What a {@code RabbitTemplate} receives. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass({RabbitTemplate.class, AntipodeRabbit.class})
+  static class Templates {
+    @Bean
+    @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+    static ReceivingTemplates antipodeReceivingTemplates() {
+      return new ReceivingTemplates();
     }
   }
 

@@ -6,16 +6,15 @@ import dev.antipode.Delivery;
 import dev.antipode.LineageScope;
 import dev.antipode.StoreOptions;
 import dev.antipode.rabbitmq.AntipodeRabbit;
+import dev.antipode.rabbitmq.ChannelWrapping;
 import dev.antipode.rabbitmq.MessageScopes;
 import dev.antipode.rabbitmq.RabbitOptions;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Modifier;
-import java.lang.reflect.Proxy;
+import io.opentelemetry.context.Scope;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 import org.aopalliance.aop.Advice;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
@@ -23,7 +22,6 @@ import org.springframework.amqp.core.Message;
 import org.springframework.amqp.rabbit.config.AbstractRabbitListenerContainerFactory;
 import org.springframework.amqp.rabbit.connection.Connection;
 import org.springframework.amqp.rabbit.connection.ConnectionFactory;
-import org.springframework.util.ClassUtils;
 
 /**
  * Spring AMQP: what is published by a connection factory carries the scope's lineage, and the listeners of a container factory
@@ -32,6 +30,10 @@ import org.springframework.util.ClassUtils;
 final class SpringAmqp implements ClientKind {
   private static final String NO_REDELIVERY =
       "Spring AMQP acknowledges it by itself: let the listener throw what its retries and its error handler know";
+
+  /** What a listener returns that goes on behind it; a suspending function of Kotlin's returns any object. */
+  private static final List<String> FUTURES = List.of(
+      "java.util.concurrent.CompletableFuture", "reactor.core.publisher.Mono");
 
   @Override
   public Object wrap(Object bean, StoreOptions options) {
@@ -59,31 +61,30 @@ final class SpringAmqp implements ClientKind {
   }
 
   /** Spring opens channels all the time: a template one for each message, out of a cache or not. */
-  private static Object publishing(ConnectionFactory plain, UnaryOperator<Channel> wrapping) {
-    return standIn(plain, made -> made instanceof ConnectionFactory other
-        ? publishing(other, wrapping) // that of publishers
-        : made instanceof Connection connection ? standIn(connection, opened -> wrapped(opened, wrapping)) : made);
+  private static Object publishing(ConnectionFactory plain, ChannelWrapping wrapping) {
+    return StandIns.of(plain, (method, arguments, call) -> {
+      if (method.getName().equals("antipodeScopes")) {
+        return wrapping.scopes();
+      }
+      Object made = call.run();
+      return made instanceof ConnectionFactory other
+          ? publishing(other, wrapping) // that of publishers
+          : made instanceof Connection connection ? opening(connection, wrapping) : made;
+    }, Recording.class);
   }
 
-  private static Object wrapped(Object opened, UnaryOperator<Channel> wrapping) {
-    return opened instanceof Channel channel ? wrapping.apply(channel) : opened;
+  private static Object opening(Connection plain, ChannelWrapping wrapping) {
+    return StandIns.of(plain, (method, arguments, call) -> wrapped(call.run(), wrapping));
   }
 
-  /** Stands for an object, with all of its public interfaces; what its methods return goes through {@code after}. */
-  private static Object standIn(Object plain, UnaryOperator<Object> after) {
-    Class<?>[] interfaces = Arrays.stream(ClassUtils.getAllInterfaces(plain))
-        .filter(each -> Modifier.isPublic(each.getModifiers()))
-        .toArray(Class<?>[]::new);
-    return Proxy.newProxyInstance(plain.getClass().getClassLoader(), interfaces, (proxy, method, args) -> {
-      if (method.getName().equals("equals") && args != null && args.length == 1) {
-        return proxy == args[0];
-      }
-      try {
-        return after.apply(method.invoke(plain, args));
-      } catch (InvocationTargetException error) {
-        throw error.getCause();
-      }
-    });
+  private static Object wrapped(Object opened, ChannelWrapping wrapping) {
+    return opened instanceof Channel channel ? SpringChannels.ofBatches(wrapping.apply(channel)) : opened;
+  }
+
+  /** A connection factory whose channels carry lineages. */
+  interface Recording {
+    /** What takes the lineages of its messages. */
+    MessageScopes antipodeScopes();
   }
 
   /** Round a listener: the scope of its message, or one of all messages of its batch. */
@@ -96,12 +97,32 @@ final class SpringAmqp implements ClientKind {
 
     @Override
     public Object invoke(MethodInvocation invocation) throws Throwable {
-      Object data = invocation.getArguments()[1];
-      List<?> messages = data instanceof List<?> batch ? batch : List.of(data);
-      try (LineageScope scope = scopes.open(headersOf(messages.get(0)), new Delivery(false, NO_REDELIVERY))) {
-        messages.subList(1, messages.size()).forEach(other -> scopes.receive(scope, headersOf(other)));
-        return invocation.proceed();
+      Object[] arguments = invocation.getArguments();
+      List<?> messages = arguments[1] instanceof List<?> batch ? batch : List.of(arguments[1]);
+      LineageScope scope = scopes.create(headersOf(messages.get(0)), new Delivery(false, NO_REDELIVERY));
+      messages.subList(1, messages.size()).forEach(other -> scopes.receive(scope, headersOf(other)));
+      SpringChannels.OfDelivery delivery = new SpringChannels.OfDelivery(scope);
+      boolean isLater = false;
+      try (Scope current = scope.makeCurrent()) {
+        if (arguments[0] instanceof Channel channel) {
+          arguments[0] = delivery.over(channel);
+        }
+        Object result = invocation.proceed();
+        isLater = messages.stream().anyMatch(InScope::isAnsweredLater);
+        return result;
+      } finally {
+        delivery.returned(isLater);
       }
+    }
+
+    /** Whether its listener has returned a future: Spring acknowledges, or rejects, by the channel when that is done. */
+    private static boolean isAnsweredLater(Object message) {
+      Method listener = message instanceof Message one ? one.getMessageProperties().getTargetMethod() : null;
+      return listener != null && FUTURES.stream().anyMatch(name -> isOf(listener.getReturnType(), name));
+    }
+
+    private static boolean isOf(Class<?> type, String name) {
+      return type.getName().equals(name) || type.getSuperclass() != null && isOf(type.getSuperclass(), name);
     }
 
     private static Map<String, Object> headersOf(Object message) {
