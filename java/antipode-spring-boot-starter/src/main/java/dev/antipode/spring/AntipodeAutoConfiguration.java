@@ -1,6 +1,7 @@
 package dev.antipode.spring;
 
 import dev.antipode.Antipode;
+import dev.antipode.LineageScope;
 import dev.antipode.grpc.AntipodeGrpc;
 import dev.antipode.http.AntipodeClientInterceptor;
 import dev.antipode.http.AntipodeFilter;
@@ -30,7 +31,9 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplicat
 import org.springframework.boot.autoconfigure.task.TaskExecutionAutoConfiguration;
 import org.springframework.boot.http.client.ClientHttpRequestFactoryBuilder;
 import org.springframework.boot.task.SimpleAsyncTaskExecutorCustomizer;
+import org.springframework.boot.task.SimpleAsyncTaskSchedulerCustomizer;
 import org.springframework.boot.task.ThreadPoolTaskExecutorCustomizer;
+import org.springframework.boot.task.ThreadPoolTaskSchedulerCustomizer;
 import org.springframework.boot.web.client.RestClientCustomizer;
 import org.springframework.boot.web.client.RestTemplateCustomizer;
 import org.springframework.boot.web.embedded.tomcat.TomcatServletWebServerFactory;
@@ -171,6 +174,30 @@ public class AntipodeAutoConfiguration {
     private static TaskDecorator keepingTheScope(ObjectProvider<TaskDecorator> present) {
       TaskDecorator own = present.getIfUnique();
       return own == null || own == OURS ? OURS : new CompositeTaskDecorator(List.of(own, OURS));
+    }
+  }
+
+  /** {@code @Scheduled}, and all else that runs by the scheduler that Spring Boot makes. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass(ThreadPoolTaskSchedulerCustomizer.class)
+  static class Schedulers {
+    @Bean
+    ThreadPoolTaskSchedulerCustomizer antipodeThreadPoolSchedulers() {
+      return scheduler -> scheduler.setTaskDecorator(Schedulers::inScope);
+    }
+
+    @Bean
+    SimpleAsyncTaskSchedulerCustomizer antipodeTaskSchedulers() {
+      return scheduler -> scheduler.setTaskDecorator(Schedulers::inScope);
+    }
+
+    /** In the scope of who schedules it; each run in one of its own where that is nobody. */
+    private static Runnable inScope(Runnable task) {
+      return LineageScope.current() != null ? Antipode.carry(task) : () -> {
+        try (LineageScope own = Antipode.root()) {
+          task.run();
+        }
+      };
     }
   }
 

@@ -14,6 +14,9 @@ import io.grpc.ClientInterceptor;
 import io.grpc.ServerInterceptor;
 import jakarta.servlet.Filter;
 import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -22,6 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.task.TaskExecutionAutoConfiguration;
+import org.springframework.boot.autoconfigure.task.TaskSchedulingAutoConfiguration;
 import org.springframework.boot.autoconfigure.web.client.RestClientAutoConfiguration;
 import org.springframework.boot.autoconfigure.web.client.RestTemplateAutoConfiguration;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -34,6 +38,8 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.core.task.AsyncTaskExecutor;
 import org.springframework.core.task.TaskDecorator;
+import org.springframework.scheduling.annotation.EnableScheduling;
+import org.springframework.scheduling.annotation.Scheduled;
 import org.springframework.web.client.RestClient;
 
 /** What is there, and when it is not. */
@@ -147,5 +153,33 @@ class ConditionsTest {
         task.run();
       };
     }
+  }
+
+  /** A task of a timer. */
+  @Configuration(proxyBeanMethods = false)
+  @EnableScheduling
+  static class Timed {
+    static final BlockingQueue<Optional<Lineage>> SEEN = new LinkedBlockingQueue<>();
+
+    @Scheduled(fixedDelay = 20)
+    void tick() {
+      LineageScope scope = LineageScope.current();
+      if (scope != null) {
+        Antipode.append(WRITE);
+      }
+      SEEN.add(Optional.ofNullable(scope).map(LineageScope::lineage));
+    }
+  }
+
+  /** SCOPE-41: what a timer begins has nobody's scope, so each run has its own. */
+  @Test
+  void eachRunOfATimerHasAScopeOfItsOwn() {
+    runner.withConfiguration(AutoConfigurations.of(TaskSchedulingAutoConfiguration.class))
+        .withUserConfiguration(Timed.class)
+        .run(context -> {
+          for (int run = 0; run < 2; run++) {
+            assertThat(Timed.SEEN.poll(60, TimeUnit.SECONDS)).hasValue(Lineage.of(WRITE));
+          }
+        });
   }
 }
