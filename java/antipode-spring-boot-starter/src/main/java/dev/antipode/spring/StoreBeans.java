@@ -9,8 +9,10 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.BeanFactoryAware;
 import org.springframework.beans.factory.FactoryBean;
@@ -49,14 +51,14 @@ final class StoreBeans implements BeanPostProcessor, Ordered, BeanFactoryAware, 
 
   @Override
   public Object postProcessAfterInitialization(Object bean, String name) {
-    StoreOptions options = byBean.get(name);
+    StoreOptions options = namesOf(name).map(byBean::get).filter(Objects::nonNull).findFirst().orElse(null);
     if (options == null || bean instanceof FactoryBean) { // its product comes by itself, under the same name
       return bean;
     }
     for (ClientKind kind : KINDS.values()) {
       Object recording = kind.wrap(bean, options);
       if (recording != null) {
-        wrapped.add(name);
+        namesOf(name).forEach(wrapped::add);
         return recording;
       }
     }
@@ -65,6 +67,11 @@ final class StoreBeans implements BeanPostProcessor, Ordered, BeanFactoryAware, 
         property(options) + "=" + name + ": that bean is a " + bean.getClass().getName() + "; with what is on the class path "
             + (KINDS.isEmpty() ? "nothing can be wrapped" : "want " + String.join(" or ", KINDS.keySet()))
             + ". The shims are dev.antipode:antipode-<store>.");
+  }
+
+  /** A bean's name, and its aliases. */
+  private Stream<String> namesOf(String name) {
+    return Stream.concat(Stream.of(name), beans == null ? Stream.empty() : Arrays.stream(beans.getAliases(name)));
   }
 
   private static String property(StoreOptions options) {
@@ -93,7 +100,9 @@ final class StoreBeans implements BeanPostProcessor, Ordered, BeanFactoryAware, 
 
   /** Whether the one instance of a bean is there, and can have been wrapped. */
   private boolean isMade(String bean) {
-    if (!(beans instanceof SingletonBeanRegistry made) || !made.containsSingleton(bean) || !beans.isSingleton(bean)) {
+    if (!(beans instanceof SingletonBeanRegistry made)
+        || namesOf(bean).noneMatch(made::containsSingleton)
+        || !beans.isSingleton(bean)) {
       return false;
     }
     beans.getBean(bean); // of a FactoryBean there may be no more yet than itself

@@ -90,6 +90,26 @@ class FactoriesTest {
     });
   }
 
+  /** SHIM-60: a bean of two names is wrapped by either. */
+  @Configuration(proxyBeanMethods = false)
+  static class Aliased {
+    @Bean({"dataSource", "posts"})
+    DataSource dataSource() {
+      return plain();
+    }
+  }
+
+  @Test
+  void anAliasIsTheBean_SHIM_60() {
+    runner.withUserConfiguration(Aliased.class).run(context -> {
+      assertThat(context).hasNotFailed();
+      assertThat(context.getBean("dataSource").getClass().getName()).startsWith("dev.antipode.postgresql.");
+    });
+    runner.withUserConfiguration(Aliased.class)
+        .withInitializer(context -> context.addBeanFactoryPostProcessor(factory -> factory.getBean("dataSource")))
+        .run(context -> assertThat(context).getFailure().hasMessageContaining("made before it could be wrapped"));
+  }
+
   @Configuration(proxyBeanMethods = false)
   static class Scoped {
     @Bean
