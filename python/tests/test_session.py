@@ -1,4 +1,4 @@
-"""Session lineages: in cookies, and in sessions of the application (spec SESS)."""
+"""Session lineages in cookies (spec SESS)."""
 
 from __future__ import annotations
 
@@ -12,29 +12,18 @@ import antipode.wsgi
 import pytest
 from antipode import Lineage, WriteId
 from antipode.errors import ConfigurationError
-from antipode.seal import Keys, open_seal, seal
+from antipode.seal import open_seal, seal
 from antipode.session import Arrival, Cookie, Entry, Visit, join_from, keep_in
-from flask import Flask, request, session
 from hypothesis import given
 from hypothesis import strategies as st
 from scopes import Counts
-from starlette.applications import Starlette
-from starlette.middleware.sessions import SessionMiddleware
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from session_browser import EPOCH, KEYS, Browser, block
 from starlette.testclient import TestClient
 from werkzeug.test import Client
 
 pytestmark = pytest.mark.usefixtures("own_propagators")
 
-EPOCH = "8371ab90c2d4e6f1"
-KEYS = Keys({"one": b"k" * 32})
 NAME = "antipode"
-
-
-def block(number: int) -> WriteId:
-    return WriteId.position("user-acl", EPOCH, number)
 
 
 @pytest.fixture(autouse=True)
@@ -45,60 +34,6 @@ def _keys() -> None:
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     return Counts(monkeypatch)
-
-
-class Browser:
-    """One user of an application, with the cookies that it got: the same over ASGI and WSGI."""
-
-    def __init__(self, kind: str, cookie: antipode.session.Session, *, edge: bool = True) -> None:
-        self.seen: list[Lineage] = []
-        if kind == "asgi":
-            routes = [Route("/{number:int}", self._asgi), Route("/fail/{number:int}", self._asgi_fails)]
-            self.app: Any = antipode.asgi.Middleware(Starlette(routes=routes), edge=edge, session=cookie)
-        else:
-            flask = Flask(__name__)
-            flask.add_url_rule("/<int:number>", view_func=self._wsgi)
-            flask.add_url_rule("/fail/<int:number>", endpoint="fail", view_func=self._wsgi_fails)
-            flask.config["PROPAGATE_EXCEPTIONS"] = True
-            self.app = antipode.wsgi.Middleware(flask.wsgi_app, edge=edge, session=cookie)
-        self._kind = kind
-        self._client = self._new_client()
-
-    def _new_client(self) -> Any:
-        return TestClient(self.app, raise_server_exceptions=False) if self._kind == "asgi" else Client(self.app)
-
-    def get(self, path: str, cookie: str | None = None) -> Any:
-        """As the browser does it; or with this line of cookies in place of its own."""
-        try:
-            if cookie is None:
-                return self._client.get(path)
-            client = self._new_client() if self._kind == "asgi" else Client(self.app, use_cookies=False)
-            return client.get(path, headers={"cookie": cookie})
-        except ValueError:  # werkzeug's client hands on what the application raised, as a server logs it
-            return None
-
-    def write(self, number: int) -> None:
-        scope = antipode.current_scope()
-        assert scope is not None
-        self.seen.append(scope.lineage)
-        if number:
-            antipode.append(block(number))
-
-    async def _asgi(self, request: Request) -> Response:
-        self.write(request.path_params["number"])
-        return PlainTextResponse("done", headers=dict(request.query_params))
-
-    async def _asgi_fails(self, request: Request) -> Response:
-        self.write(request.path_params["number"])
-        raise ValueError("broken")
-
-    def _wsgi(self, number: int) -> Any:
-        self.write(number)
-        return "done", 200, dict(request.args)
-
-    def _wsgi_fails(self, number: int) -> str:
-        self.write(number)
-        raise ValueError("broken")
 
 
 @pytest.fixture(params=["asgi", "wsgi"])
@@ -437,84 +372,3 @@ def test_the_response_to_a_caller_inside_has_the_sessions_lineage_too() -> None:
     browser = Browser("asgi", Cookie(secure=False), edge=False)
     browser.get("/7")
     assert browser.get("/0").headers["antipode-lineage"] == Lineage([block(7)]).serialize()
-
-
-# Sessions of the application
-
-
-def test_starlettes_session() -> None:
-    """SESS-13: its middleware stands outside of ours."""
-    browser = Browser("asgi", Entry(lambda scope: scope["session"]))
-    browser._client = TestClient(SessionMiddleware(browser.app, secret_key="secret", https_only=False))
-    browser.get("/7")
-    browser.get("/0")
-    assert browser.seen == [Lineage(), Lineage([block(7)])]
-
-
-def test_a_session_that_is_made_too_late_is_an_error() -> None:
-    browser = Browser("asgi", Entry(lambda scope: scope["session"]))
-    with pytest.raises(ConfigurationError, match="outside of antipode's"):
-        TestClient(browser.app).get("/7")
-
-
-@pytest.fixture
-def flask_user() -> tuple[Client, list[Lineage]]:
-    """A Flask application with its own hooks and signed sessions, and one user of it."""
-    app = Flask(__name__)
-    app.secret_key = "secret"
-    seen: list[Lineage] = []
-    app.before_request(lambda: join_from(session))
-
-    @app.after_request
-    def keep(response: Any) -> Any:
-        keep_in(session)
-        return response
-
-    @app.route("/<int:number>")
-    def write(number: int) -> str:
-        scope = antipode.current_scope()
-        assert scope is not None
-        seen.append(scope.lineage)
-        if number:
-            antipode.append(block(number))
-        return "done"
-
-    app.wsgi_app = antipode.wsgi.Middleware(app.wsgi_app)  # type: ignore[method-assign]
-    return Client(app), seen
-
-
-def test_flasks_session(flask_user: tuple[Client, list[Lineage]]) -> None:
-    client, seen = flask_user
-    client.get("/7")
-    first = client.get("/0")
-    assert seen == [Lineage(), Lineage([block(7)])]
-    assert "set-cookie" not in first.headers, "what is only read lives no longer (SESS-3)"
-
-
-def test_an_entry_that_is_old_or_no_entry(counts: Counts) -> None:
-    """SESS-4, SESS-13."""
-    text = Lineage([block(7)]).serialize()
-    with antipode.scope() as scope:
-        join_from({})
-        join_from({"antipode": {"lineage": text, "until": time.time() - 1}})
-        assert scope.lineage == Lineage()
-        join_from({"antipode": {"lineage": text, "until": time.time() + 1}})
-        assert scope.lineage == Lineage([block(7)])
-    for entry in (
-        "text",
-        7,
-        {"lineage": text},
-        {"lineage": 7, "until": time.time() + 1},
-        {"lineage": "~", "until": 1e18},
-    ):
-        with antipode.scope() as scope:
-            join_from({"antipode": entry})
-            assert not scope.lineage.is_complete()
-    assert counts.of("antipode.lineage.dropped", direction="session_in") == 5
-
-
-def test_outside_any_scope_there_is_nothing_to_keep() -> None:
-    with pytest.raises(ConfigurationError, match="no scope"):
-        join_from({})
-    with pytest.raises(ConfigurationError, match="no scope"):
-        keep_in({})

@@ -462,26 +462,7 @@ def test_nothing_private_is_in_any_attribute(otel: Collected) -> None:
     assert text.split(".")[2] not in shown  # the epoch
 
 
-# The line of OBS-8
-
-
-def test_what_is_in_force_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "antipode")
-    antipode.configure(region="b")
-    posts(lag=0)
-    with antipode.scope():
-        antipode.barrier()
-        antipode.barrier()
-    Inbound()
-    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("mode=")]
-    assert lines == ["mode=enforce region=b stores=blog-posts(memory, 2 replicas) trust=private"]
-
-
-def test_what_is_in_force_is_said_by_the_first_request_too(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "antipode")
-    antipode.configure(mode="dry-run", edge=True)
-    Inbound()
-    assert "mode=dry-run region=- stores=- trust=private edge=true records=antipode-records/" in caplog.messages
+# Names from the wire
 
 
 def test_names_from_the_wire_are_bounded_and_escaped(caplog: pytest.LogCaptureFixture, otel: Collected) -> None:
@@ -499,23 +480,3 @@ def test_names_from_the_wire_are_bounded_and_escaped(caplog: pytest.LogCaptureFi
     assert "more was left out" in lines[0]
     assert logs._throttle._kinds.keys() == {"budget"}
     assert {point.attributes["store"] for point in otel.points("antipode.lineage.incomplete")} == {"other"}
-
-
-def test_the_kinds_of_lines_that_are_remembered_are_bounded() -> None:
-    """OBS-12: the one said longest ago goes first."""
-    for number in range(logs.MOST_KINDS + 10):
-        logs.info(f"kind {number}", "words")
-        logs.info(f"kind {number}", "words")
-    kinds = logs._throttle._kinds
-    assert len(kinds) == logs.MOST_KINDS
-    assert "kind 0" not in kinds
-
-
-def test_a_result_s_words_hold_no_line_of_somebody_else() -> None:
-    """OBS-12."""
-    antipode.memory.Store("posts").client("a")
-    text = "1~a_0A2026_20ERROR..e.1" + "".join(f"~x{number}..e.1" for number in range(9))
-    with antipode.message_scope(text):
-        result = antipode.barrier()
-    assert "\n2026" not in result.explain()
-    assert "and 5 more elsewhere" in str(result)
