@@ -146,6 +146,34 @@ async def test_redeliver_is_refused_where_it_is_acknowledged_first(url: str) -> 
     assert "acknowledged already" in str(errors[0])
 
 
+async def test_redeliver_out_of_a_task_group(url: str) -> None:
+    """PROP-73: a group of exceptions holds it."""
+    antipode.configure(redeliver_delay=0.01)
+    broker = RabbitBroker(url, middlewares=[antipode.faststream.Middleware])
+    store = antipode.memory.Store("s", regions=["a", "b"])
+    writer, _ = store.client("a"), store.client("b")
+    store.freeze("b")
+    came: list[str] = []
+
+    @broker.subscriber(RabbitQueue("antipode-group", auto_delete=True))
+    async def one(_: str) -> None:
+        came.append("came")
+        if len(came) == 3:
+            store.heal("b")
+        async with asyncio.TaskGroup() as tasks:
+            timeout = 0.05 if len(came) < 3 else 10
+            tasks.create_task(antipode.barrier_async(timeout=timeout, on_timeout="redeliver"))
+        came.append("passed")
+
+    async with broker:
+        await broker.start()
+        with antipode.scope():
+            writer.set("k", "v")
+            await broker.publish("a", "antipode-group")
+        await until(lambda: "passed" in came, "it has come again, and passed")
+    assert came == ["came", "came", "came", "passed"]
+
+
 @pytest.mark.parametrize("policy", [AckPolicy.MANUAL, AckPolicy.REJECT_ON_ERROR, AckPolicy.ACK])
 async def test_redeliver_goes_back_whatever_the_policy(url: str, policy: AckPolicy) -> None:
     """BAR-45: with the lineage that the message had."""

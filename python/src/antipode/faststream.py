@@ -16,6 +16,7 @@ from faststream.exceptions import NackMessage
 
 from antipode.errors import Redeliver
 from antipode.messages import HEADER, message_scope, outgoing_message
+from antipode.queue_messages import redeliver_of
 from antipode.scope import Scope, current_scope
 from antipode.scope_values import Delivery
 from antipode.settings import settings
@@ -42,7 +43,9 @@ class Middleware(BaseMiddleware):
             self._scope = scope
             try:
                 return await call_next(msg)
-            except Redeliver as asked:
+            except (Redeliver, BaseExceptionGroup) as asked:
+                if redeliver_of(asked) is None:
+                    raise
                 await asyncio.sleep(settings().redeliver_delay)
                 if policy is AckPolicy.MANUAL:  # nobody but the handler would
                     await msg.nack()

@@ -30,7 +30,9 @@ __all__ = [
     "delivered",
     "is_lineage",
     "note_unstamped",
+    "redeliver_of",
     "redeliver_seconds",
+    "refuse_acknowledgement",
     "say_redelivery",
     "text_to_send",
 ]
@@ -94,7 +96,8 @@ def delivered(
     """The scope of one message for a block, filled from its headers (SCOPE-6, PROP-17).
 
     ended: called when the scope has ended. give_back: called behind it for a Redeliver out of the block (BAR-45), which
-    ends here then; one of a message that cannot go back any more goes on.
+    ends here then, also one in a group of exceptions. What else the group has goes on, and so does a Redeliver of a
+    message that cannot go back any more.
     """
     may_go_back = False
     sender = f"a message of {options.store.name}"
@@ -107,10 +110,31 @@ def delivered(
                 may_go_back = delivery.can_redeliver
                 delivery.settle("its scope has ended")
                 ended()
-    except Redeliver as error:
-        if not may_go_back:
+    except (Redeliver, BaseExceptionGroup) as error:
+        asked = redeliver_of(error)
+        if asked is None or not may_go_back:
             raise
-        give_back(error)
+        delivery.goes_back = True
+        give_back(asked)
+        rest = error.split(Redeliver)[1] if isinstance(error, BaseExceptionGroup) else None
+        if rest is not None:
+            raise rest from None
+
+
+def redeliver_of(error: BaseException | None) -> Redeliver | None:
+    """Return the Redeliver that an exception is, or that a group of exceptions holds; None where there is none."""
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(redeliver_of, error.exceptions)), None)
+    return error if isinstance(error, Redeliver) else None
+
+
+def refuse_acknowledgement(store: str) -> ConfigurationError:
+    """Return the error for who acknowledges a message that goes back (PROP-73)."""
+    return ConfigurationError(
+        f"a message of {store} goes back to its queue, as its barrier asked, and cannot be acknowledged: it would be "
+        "lost. Acknowledge inside the block of its scope, or behind it only where not scope.delivery.goes_back",
+        code="AP113",
+    )
 
 
 def note_unstamped(options: QueueOptions, scope: Scope, headers: Mapping[Any, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from antipode.lineage import Lineage
@@ -53,6 +53,8 @@ class Delivery:
 
     can_redeliver: bool
     detail: str = ""
+    goes_back: bool = field(default=False, kw_only=True)
+    """Whether the message goes back, or has: who acknowledges behind the block asks it (PROP-73)."""
 
 
 Change = str | tuple[Lineage, Lineage]

@@ -174,6 +174,68 @@ async def test_iterators_and_get_open_scopes_by_hand(a: Region, blog: Blog) -> N
         assert a.count(name) == 0
 
 
+async def by_process_outside(message: Any, channel: Any) -> None:
+    async def handle() -> None:
+        async with message.process():
+            with scope_of(message, channel=channel):
+                await barrier_async(timeout=0.02, on_timeout="redeliver")
+
+    with pytest.raises(ConfigurationError, match="would be lost"):
+        await handle()
+
+
+async def by_process_outside_of_a_second_scope(message: Any, channel: Any) -> None:
+    with scope_of(message, channel=channel):
+        pass
+    async with message.process():
+        with scope_of(message, channel=channel):
+            await barrier_async(timeout=0.02, on_timeout="redeliver")
+
+
+async def by_process_inside(message: Any, channel: Any) -> None:
+    with scope_of(message, channel=channel):
+        async with message.process():
+            await barrier_async(timeout=0.02, on_timeout="redeliver")
+
+
+async def by_a_task_group(message: Any, channel: Any) -> None:
+    with scope_of(message, channel=channel):
+        async with message.process(), asyncio.TaskGroup() as tasks:
+            tasks.create_task(barrier_async(timeout=0.02, on_timeout="redeliver"))
+
+
+async def by_acknowledging_behind(message: Any, channel: Any) -> None:
+    with scope_of(message, channel=channel) as scope:
+        await barrier_async(timeout=0.02, on_timeout="redeliver")
+    assert scope.delivery is not None
+    assert scope.delivery.goes_back
+    with pytest.raises(ConfigurationError, match="would be lost"):
+        await message.ack()
+
+
+@pytest.mark.parametrize(
+    "handle",
+    [
+        by_process_outside,
+        by_process_outside_of_a_second_scope,
+        by_process_inside,
+        by_a_task_group,
+        by_acknowledging_behind,
+    ],
+)
+@pytest.mark.parametrize("delay", [0, 0.3])
+async def test_what_goes_back_is_not_acknowledged(a: Region, blog: Blog, handle: Any, delay: float) -> None:
+    """PROP-73: whichever block stands in the other, in a group of exceptions, and behind the block."""
+    name = a.queue()
+    async with channel_of(a, redeliver_delay=delay) as channel:
+        with antipode.scope():
+            depend(blog)
+            await channel.default_exchange.publish(aio_pika.Message(b"42"), name)
+        await handle(await (await channel.get_queue(name)).get(timeout=20), channel)
+        _, _, body = await asyncio.to_thread(a.get, name, 60)
+    assert body == b"42"
+
+
 async def test_what_was_settled_cannot_go_back(a: Region, blog: Blog) -> None:
     """BAR-45."""
     name = a.queue()

@@ -112,6 +112,24 @@ def test_other_messages_are_consumed_during_the_delay(a: Region, blog: Blog) -> 
         wait_for("the first again", lambda: len(seen) == 3)
 
 
+@pytest.mark.parametrize("delay", [0, 1])
+def test_acknowledging_behind_the_block_is_refused(a: Region, blog: Blog, delay: float) -> None:
+    """PROP-73: before the message has gone back, and when it has."""
+    queue = a.queue()
+    publish(a, queue, blog)
+    channel = antipode_rabbitmq.wrap(a.connection().channel(), store="notifications", redeliver_delay=delay)
+    for method, received, _ in channel.consume(queue, inactivity_timeout=20):
+        with antipode_rabbitmq.scope_of(method, received, channel=channel) as scope:
+            antipode.barrier(timeout=0.05, on_timeout="redeliver")
+        assert scope.delivery is not None
+        assert scope.delivery.goes_back
+        with pytest.raises(ConfigurationError, match="would be lost"):
+            channel.basic_ack(method.delivery_tag)
+        break
+    channel.connection.close()
+    assert a.get(queue)[2] == b"42"
+
+
 def barrier_error(a: Region, blog: Blog, act: Any, **options: Any) -> str:
     """What barrier(redeliver) says in a callback after `act(channel, method)`."""
     queue = a.queue()

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import aio_pika.abc
 from aio_pika.message import IncomingMessage, ProcessContext
 from antipode.errors import Redeliver
-from antipode.queue_messages import MessageDelivery, delivered, say_redelivery
+from antipode.queue_messages import (
+    MessageDelivery,
+    delivered,
+    redeliver_of,
+    refuse_acknowledgement,
+    say_redelivery,
+)
 from antipode.scope import Scope
 
 from antipode_rabbitmq.consuming import delivery_of, note
@@ -71,6 +77,15 @@ class CarryingMessage(IncomingMessage):
             await waiting.flush(channel, up_to)
 
 
+class ReturningMessage(CarryingMessage):
+    """A message that goes back to its queue, or has: acknowledged, it would be lost (PROP-73)."""
+
+    __slots__ = ()
+
+    async def ack(self, multiple: bool = False) -> None:
+        raise refuse_acknowledgement("RabbitMQ")
+
+
 def _channel_of(message: Any) -> Any:
     """The channel that a message came by, also when it has ended."""
     return message._IncomingMessage__channel
@@ -85,8 +100,10 @@ class _Process(ProcessContext):
     """aio-pika's own, but that a message which is to go back is not rejected: it would be dropped."""
 
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(self.message, ReturningMessage):
+            return  # its scope stands inside of this block, and has ended
         _, delivery = _open.get(id(self.message), (None, None))
-        if isinstance(error, Redeliver) and delivery is not None and delivery.can_redeliver:
+        if redeliver_of(error) is not None and delivery is not None and delivery.can_redeliver:
             return
         await super().__aexit__(kind, error, trace)
 
@@ -167,6 +184,8 @@ def scope_of_message(wrapping: AioWrapping, message: Any, *, no_ack: bool = Fals
 
     def give_back(error: Redeliver) -> None:
         say_redelivery(options, error, options.redeliver_delay)
+        if type(message) is CarryingMessage:
+            message.__class__ = ReturningMessage
         wrapping.waiting.add(message, options.redeliver_delay)
 
     with delivered(options, delivery, ended=ended, give_back=give_back) as scope:

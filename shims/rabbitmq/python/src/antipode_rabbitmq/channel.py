@@ -132,6 +132,7 @@ def _consume(self: Any, *args: Any, **kw: Any) -> Iterator[Any]:
 
 def _basic_ack(self: Any, delivery_tag: int = 0, multiple: bool = False) -> Any:
     wrapping: Wrapping = self._antipode
+    wrapping.returns.check_acknowledgement(delivery_tag)
     wrapping.returns.settling(delivery_tag, multiple=multiple)
     return wrapping.plain.basic_ack(delivery_tag, multiple)
 

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode.queue_messages import MessageDelivery
+from antipode.queue_messages import MessageDelivery, refuse_acknowledgement
 from pika.exceptions import AMQPError
 
+_MOST_RETURNING: Final = 1000
 _log: Final = logging.getLogger("antipode")
 
 
@@ -23,6 +24,8 @@ class Returns:
     def __init__(self, plain: Any) -> None:
         self._plain = plain
         self._due: dict[int, float] = {}
+        self._returning: dict[int, None] = {}
+        """The tags of the last messages that go back, or have: no tag comes twice on a channel."""
         self._open: dict[int, tuple[int, MessageDelivery]] = {}
 
     def opened(self, tag: int, delivery: MessageDelivery) -> None:
@@ -39,6 +42,9 @@ class Returns:
         `own_thread`: the caller is the connection's own thread, as in a consumer's callback.
         """
         self._due[tag] = time.monotonic() + delay
+        self._returning[tag] = None
+        if len(self._returning) > _MOST_RETURNING:
+            del self._returning[next(iter(self._returning))]
         connection = self._plain.connection
         try:
             if own_thread:
@@ -55,6 +61,11 @@ class Returns:
             for tag, due in list(self._due.items()):
                 if due <= now:
                     self._return(tag)
+
+    def check_acknowledgement(self, tag: int) -> None:
+        """Raise ConfigurationError for a message that goes back, or has: acknowledged, it would be lost (PROP-73)."""
+        if tag in self._returning:
+            raise refuse_acknowledgement("RabbitMQ")
 
     def settling(self, tag: int, *, multiple: bool) -> None:
         """The application is about to settle messages itself: none of them may be given back any more.
