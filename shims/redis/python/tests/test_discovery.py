@@ -15,6 +15,7 @@ import pytest
 import redis
 import redis.asyncio
 from antipode import UnprovenKind, discovery
+from antipode.store import registry
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from redis.sentinel import MasterNotFoundError, Sentinel, SlaveNotFoundError
@@ -275,3 +276,37 @@ def test_a_class_of_connections_of_the_applications_own(redis_lab: RedisStore, k
         with antipode.scope():
             kept.set("k", "v")
             assert antipode.barrier(timeout=30).complete
+
+
+@pytest.mark.parametrize("turns", ["the list", "the client"])
+def test_a_replica_that_is_cut_off_leaves_while_a_barrier_waits(
+    redis_lab: RedisStore, monkeypatch: pytest.MonkeyPatch, turns: str
+) -> None:
+    """BAR-65, BAR-54: nobody else comes, and nothing is left to wait for: it ends, and not at its deadline."""
+    monkeypatch.setattr(discovery, "REFRESH_S", 0.2)
+    urls = {name: redis_lab.url(name) for name in ("a", "b1", "b2")}
+    if turns == "the list":
+        listed = [urls["b1"], urls["b2"]]
+        replicas: Any = lambda: list(listed)  # noqa: E731
+        writer: Any = antipode_redis.wrap(redis.Redis.from_url(urls["a"]), store=STORE, replicas=replicas)
+    else:
+        writer = antipode_redis.wrap(redis.Redis.from_url(urls["a"]), store=STORE, replicas=[urls["b1"]])
+        reader: Any = antipode_redis.wrap(redis.Redis.from_url(urls["b2"]), store=STORE)
+    until(lambda: judge(write(writer, "k"), 1.0).complete)
+    redis_lab.partition("b2", mode="silent")
+    antipode.configure(replica_out_after=120)
+    lineage = write(writer, "later")
+    results: list[antipode.BarrierResult] = []
+    waiting = threading.Thread(target=lambda: results.append(judge(lineage, 60.0)))
+    waiting.start()
+    until(lambda: registry().need(STORE).parked_threads == 1)
+    if turns == "the list":
+        listed.remove(urls["b2"])
+    else:
+        reader.connection_pool.connection_kwargs["port"] = redis_lab.server("b1").port
+    waiting.join(70)
+    redis_lab.heal("b2", wait=False)
+    [result] = results
+    assert result.satisfied, result.explain()
+    assert [str(redis_lab.server("b2").port) in name for name in result.stores[STORE].left_out] == [True]
+    assert not result.complete
