@@ -15,10 +15,17 @@ import java.util.List;
  */
 record Asked(
     RegisteredStore store, List<WriteId> ids, List<ServerEngine> servers, int generation, List<String> gone) {
+  private static final int MOST_TRIES = 100;
+
   /** Return a store with the servers that are known now; {@code isOwn}: those of wrapped clients alone. */
   static Asked of(RegisteredStore store, List<WriteId> ids, boolean isOwn) {
-    int generation = store.generation(); // before the servers: one that joins meanwhile is another generation's
-    return new Asked(store, ids, store.servers(isOwn), generation, store.gone(isOwn));
+    for (int left = MOST_TRIES; ; left--) {
+      int generation = store.generation(); // before the servers: one that joins meanwhile is another generation's
+      Asked asked = new Asked(store, ids, store.servers(isOwn), generation, store.gone(isOwn));
+      if (store.generation() == generation || left == 0) { // else who left may be in both, and who joined in neither
+        return asked;
+      }
+    }
   }
 
   /** The same for given servers, of which no free path is kept. */

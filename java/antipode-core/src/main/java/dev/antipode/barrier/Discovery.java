@@ -69,6 +69,7 @@ public class Discovery extends ServerEngine {
 
   private static volatile long refresh = TimeUnit.SECONDS.toNanos(5); // the servers are asked for again so often (BAR-22)
   private static volatile long stands = TimeUnit.SECONDS.toNanos(30); // an answer, behind which only faults came (BAR-53)
+  private static volatile long current = TimeUnit.SECONDS.toNanos(10); // so old is what came of the last question (BAR-67)
 
   private final WeakReference<Object> client;
   private final Function<Object, ? extends Collection<?>> asking;
@@ -78,6 +79,7 @@ public class Discovery extends ServerEngine {
   private volatile Map<String, ServerEngine> servers = Map.of(); // of the last answer that was not empty
   private volatile long givenAt = Ticks.LONG_AGO;
   private volatile long askedAt = Ticks.LONG_AGO;
+  private volatile long toldAt = Ticks.LONG_AGO; // when the last question was asked that came to anything
   private volatile String words = "nobody has asked it yet";
   // Under the lock of this:
   private final List<Need> parked = new ArrayList<>();
@@ -142,7 +144,10 @@ public class Discovery extends ServerEngine {
 
   /** Return whether its answer stands. */
   public boolean isKnown(long now) {
-    return givenAt != Ticks.LONG_AGO && (whose.isOnce() ? !isChanged() : now - givenAt <= stands);
+    if (givenAt == Ticks.LONG_AGO || whose.isOnce()) {
+      return givenAt != Ticks.LONG_AGO && !isChanged();
+    }
+    return now - givenAt <= stands && now - toldAt <= current;
   }
 
   /** Return whether the client is not any more what it was when its servers were asked for. */
@@ -172,13 +177,19 @@ public class Discovery extends ServerEngine {
       return false;
     }
     store().take(this, targets, whose.isOnce());
-    given();
+    given(Ticks.now());
     return true;
   }
 
-  /** The servers of an answer are named: from now on it stands. */
-  private void given() {
+  /** The servers of an answer to a question of then are named: from now on it stands. */
+  private void given(long questionAt) {
     givenAt = Ticks.now();
+    toldAt = questionAt;
+    goOn();
+  }
+
+  /** Whoever waits here waits at each of the known servers. */
+  private void goOn() {
     List<Group> over = new ArrayList<>();
     synchronized (this) {
       for (Need need : parked) {
@@ -198,10 +209,11 @@ public class Discovery extends ServerEngine {
 
   /** Asks now, on this thread, and throws what the question throws. */
   public void ask() {
-    askedAt = Ticks.now();
+    long questionAt = Ticks.now();
+    askedAt = questionAt;
     Object known = client.get();
     if (known == null) {
-      given(); // nobody waits for what it would have said
+      given(questionAt); // nobody waits for what it would have said
       return;
     }
     Object now = looking.apply(known);
@@ -212,7 +224,7 @@ public class Discovery extends ServerEngine {
     }
     store().take(this, targets, false);
     looked = now; // not before: else the servers of the answer before would stand for a client that is led elsewhere
-    given();
+    given(questionAt);
   }
 
   /** Has a thread ask now, unless one does; never waits. */
@@ -263,8 +275,11 @@ public class Discovery extends ServerEngine {
   /** The last answer stands for a while; where it does not any more, nobody is kept waiting for another (BAR-53). */
   private void missed(String why) {
     words = why;
+    toldAt = askedAt;
     long now = Ticks.now();
-    if (!whose.isOnce() && givenAt != Ticks.LONG_AGO && !isKnown(now)) {
+    if (!whose.isOnce() && isKnown(now)) {
+      goOn();
+    } else if (!whose.isOnce() && givenAt != Ticks.LONG_AGO) {
       synchronized (this) {
         failedAt = now;
       }
@@ -352,5 +367,10 @@ public class Discovery extends ServerEngine {
   public static void hurry(long refreshNanos, long standsNanos) {
     refresh = refreshNanos;
     stands = standsNanos;
+  }
+
+  /** Sets how old what came of the last question may be, in nanoseconds (tests). */
+  public static void current(long nanos) {
+    current = nanos;
   }
 }

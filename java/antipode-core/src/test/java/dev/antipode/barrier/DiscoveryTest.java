@@ -53,6 +53,7 @@ class DiscoveryTest {
   @AfterEach
   void atLeisure() {
     Discovery.hurry(TimeUnit.SECONDS.toNanos(5), TimeUnit.SECONDS.toNanos(30));
+    Discovery.current(TimeUnit.SECONDS.toNanos(10));
   }
 
   /** A wrap that names no servers, and one that does. */
@@ -100,6 +101,59 @@ class DiscoveryTest {
     named = List.of(there);
     Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
     EngineTest.until(() -> judged(barrier(PATIENT)).equals(List.of("there")));
+  }
+
+  /** Has a list answer once, and then so slowly that a barrier is there before it, however long ago it was asked last. */
+  private void idle(Supplier<Collection<?>> again) throws InterruptedException {
+    AtomicInteger asked = new AtomicInteger();
+    listing = PLAIN.replicas(() -> {
+      if (asked.getAndIncrement() == 0) {
+        return List.of(here);
+      }
+      pause(300);
+      return again.get();
+    });
+    listed();
+    assertThat(judged(barrier(PATIENT))).containsExactly("here");
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
+    Discovery.current(TimeUnit.SECONDS.toNanos(1));
+    pause(1100);
+  }
+
+  private static void pause(long milliseconds) {
+    try {
+      Thread.sleep(milliseconds);
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Test
+  void behindIdleTimeABarrierWaitsForWhatDiscoverySaysNow_BAR_67() throws Exception {
+    idle(() -> List.of(there));
+    assertThat(judged(barrier(PATIENT))).containsExactly("there");
+  }
+
+  @Test
+  void behindIdleTimeAFaultOfDiscoveryLeavesTheLastAnswer_BAR_53() throws Exception {
+    idle(List::of);
+    long began = System.nanoTime();
+    assertThat(judged(barrier(PATIENT))).containsExactly("here");
+    assertThat(System.nanoTime() - began).isLessThan(TimeUnit.SECONDS.toNanos(30));
+  }
+
+  @Test
+  void serversAndWhoLeftAreNamedOfOneMoment_BAR_65() throws Exception {
+    named = List.of(here);
+    RegisteredStore store = listed();
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
+    for (int turn = 0; turn < 2_000; turn++) {
+      named = List.of(turn % 2 == 0 ? there : here);
+      Asked asked = Asked.of(store, List.of(), false);
+      List<String> judged = asked.servers().stream().map(ServerEngine::address).toList();
+      assertThat(judged).hasSize(1);
+      assertThat(asked.gone()).doesNotContain(judged.get(0));
+    }
   }
 
   /** An exception of the application's that cannot even be told. */
