@@ -34,6 +34,7 @@ def _failed(seeds: Sequence[int]) -> list[str]:
     return [line for outcome in outcomes(seeds) if outcome.findings for line in told(outcome)]
 
 
+@pytest.mark.timeout(600)  # of processor time it takes seconds, and on a busy machine minutes
 @pytest.mark.parametrize("first", range(0, _RUNS, _PART))
 def test_nothing_is_that_may_never_be(first: int) -> None:
     """BAR-11, BAR-25 to BAR-41, BAR-60, BAR-61, BAR-63 to BAR-65; one run in twenty takes the same steps again."""
