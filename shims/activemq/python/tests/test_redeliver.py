@@ -85,6 +85,25 @@ def test_past_the_limit_the_brokers_own_policy_holds(a: Region, blog: Blog) -> N
     assert received.headers[JMS_HEADER].startswith("1~blog.")
 
 
+def test_acknowledging_behind_the_scope_is_refused(a: Region, blog: Blog) -> None:
+    """PROP-73."""
+    queue, frames = a.queue(), list[Any]()
+    publish(a, queue, blog)
+    connection = a.wrapped(redeliver_delay=3)
+
+    def callback(frame: Any) -> None:
+        frames.append(frame)
+        antipode.barrier(timeout=0.02, on_timeout="redeliver")
+        connection.ack(frame.headers["ack"])
+
+    a.inbox(queue, callback, connection=connection, ack="client-individual")
+    wait_for("it waits to go back", lambda: connection._antipode.returns.waiting)
+    with pytest.raises(ConfigurationError, match="would be lost"):
+        connection.ack(frames[0].headers["ack"])
+    blog.store.heal("b")
+    wait_for("it comes again", lambda: len(frames) == 2, timeout=60)
+
+
 def test_other_messages_are_consumed_during_the_delay(a: Region, blog: Blog) -> None:
     queue, seen = a.queue(), list[str]()
     publish(a, queue, blog, "waits")
@@ -221,7 +240,7 @@ def test_workers_in_threads_give_back_too(a: Region, blog: Blog) -> None:
         antipode.barrier(timeout=0.01, on_timeout="redeliver")
 
 
-def test_what_is_acknowledged_during_the_delay_does_not_come_again(a: Region, blog: Blog) -> None:
+def test_what_is_refused_during_the_delay_does_not_come_again(a: Region, blog: Blog) -> None:
     queue, seen = a.queue(), list[Any]()
     publish(a, queue, blog)
     connection = a.wrapped(redeliver_delay=0.3)
@@ -232,7 +251,7 @@ def test_what_is_acknowledged_during_the_delay_does_not_come_again(a: Region, bl
 
     a.inbox(queue, callback, connection=connection, ack="client-individual")
     wait_for("it to wait", lambda: connection._antipode.returns.waiting)
-    connection.ack(seen[0].headers["ack"])
+    connection.nack(seen[0].headers["ack"])
     assert connection._antipode.returns.waiting == 0
     connection.disconnect()
     assert a.count(queue) == 0

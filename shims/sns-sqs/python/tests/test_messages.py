@@ -183,6 +183,27 @@ def test_what_was_deleted_cannot_go_back(regions: Regions, blog: Blog) -> None:
                 antipode.barrier(timeout=0, on_timeout="redeliver")
 
 
+def test_deleting_behind_the_block_is_refused(regions: Regions, blog: Blog) -> None:
+    """PROP-73: also in a batch; received again, it may be deleted."""
+    queue = regions.queue(topic="")
+    client = antipode_sns_sqs.wrap(regions.sqs(), store="notifications", redeliver_delay=0)
+    with antipode.scope():
+        depend(blog)
+        client.send_message(QueueUrl=queue, MessageBody="42")
+    [message] = client.receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+    with scope_of(message) as scope:
+        antipode.barrier(timeout=0.02, on_timeout="redeliver")
+    assert scope.delivery is not None
+    assert scope.delivery.goes_back
+    handle = message["ReceiptHandle"]
+    with pytest.raises(ConfigurationError, match="would be lost"):
+        client.delete_message(QueueUrl=queue, ReceiptHandle=handle)
+    with pytest.raises(ConfigurationError, match="would be lost"):
+        client.delete_message_batch(QueueUrl=queue, Entries=[{"Id": "1", "ReceiptHandle": handle}])
+    [message] = client.receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+    client.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+
+
 def test_a_message_that_another_process_received(regions: Regions, blog: Blog) -> None:
     """With its client and queue named, it can go back as well."""
     queue = regions.queue(topic="")

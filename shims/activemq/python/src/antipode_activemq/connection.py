@@ -98,6 +98,7 @@ def _unsubscribe(self: Any, *arguments: Any, **keywords: Any) -> Any:
 
 def _ack(self: Any, id: Any, *arguments: Any, **keywords: Any) -> Any:
     wrapping: Wrapping = self._antipode
+    wrapping.returns.check_acknowledgement(id)
     wrapping.returns.settling(id)
     return wrapping.plain.ack(id, *arguments, **keywords)
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from antipode import logs
+from antipode.queue_messages import refuse_acknowledgement
 from stomp.exception import StompException
 
 from antipode_activemq.delivery import BrokerDelivery
@@ -68,6 +69,13 @@ class Returns:
         """A message's scope has ended."""
         with self._changed:
             self._open.pop(id(delivery), None)
+
+    def check_acknowledgement(self, identifier: object) -> None:
+        """Raise ConfigurationError for a message that waits to go back: acknowledged, it would be lost (PROP-73)."""
+        with self._changed:
+            waits = any(_is(delivery, identifier) for _, _, delivery in self._due)
+        if waits:
+            raise refuse_acknowledgement("ActiveMQ")
 
     def settling(self, identifier: object) -> None:
         """The application is about to acknowledge or to refuse a message itself: it may not be given back any more."""

@@ -10,7 +10,13 @@ from typing import Any, Final, NamedTuple
 
 from antipode.errors import ConfigurationError, Redeliver
 from antipode.messages import message_scope
-from antipode.queue_messages import MessageDelivery, delivered, note_unstamped, say_redelivery
+from antipode.queue_messages import (
+    MessageDelivery,
+    delivered,
+    note_unstamped,
+    refuse_acknowledgement,
+    say_redelivery,
+)
 from antipode.recent import Recent
 from antipode.scope import Scope
 from antipode.settings import Mode
@@ -33,6 +39,8 @@ class Receipt(NamedTuple):
 
 _receipts: Final[Recent[str, Receipt]] = Recent(10_000)
 """By receipt handle: `scope_of(message)` finds its queue by it."""
+_returning: Final[Recent[str, bool]] = Recent(10_000)
+"""By receipt handle: messages that go back, or have."""
 _open: Final[dict[str, MessageDelivery]] = {}
 """By receipt handle: messages whose scopes are open."""
 
@@ -44,6 +52,8 @@ def receive(client: Any, binding: Binding, params: dict[str, Any]) -> Any:
         params = {**params, "MessageAttributeNames": [*names, ATTRIBUTE]}
     answer = client._antipode_send("ReceiveMessage", params)
     for message in answer.get("Messages") or ():
+        if message["ReceiptHandle"] in _returning:
+            _returning.put(message["ReceiptHandle"], False)
         _receipts.put(message["ReceiptHandle"], Receipt(client, params["QueueUrl"]))
     return answer
 
@@ -54,10 +64,16 @@ def _asks_for_ours(names: Any) -> bool:
 
 
 def deleting(params: Mapping[str, Any]) -> None:
-    """The application is about to delete messages: none of them may be given back any more."""
+    """The application is about to delete messages: none of them may be given back any more.
+
+    Raises ConfigurationError where one of them goes back: it would be lost (PROP-73).
+    """
     entries = params.get("Entries")
-    for entry in entries if isinstance(entries, list | tuple) else [params]:
-        handle = entry.get("ReceiptHandle") if isinstance(entry, Mapping) else None
+    each = entries if isinstance(entries, list | tuple) else [params]
+    handles = [entry.get("ReceiptHandle") if isinstance(entry, Mapping) else None for entry in each]
+    if any(isinstance(handle, str) and _returning.get(handle) for handle in handles):
+        raise refuse_acknowledgement("SQS")
+    for handle in handles:
         delivery = _open.get(handle) if isinstance(handle, str) else None
         if delivery is not None:
             delivery.settle("it has been deleted already")
@@ -69,7 +85,7 @@ def scope_of(message: Any, *, client: Any = None, queue_url: str | None = None) 
 
     message: as a wrapped client or resource of SQS has received it; also a record of a Lambda event, of SQS or of SNS.
     `barrier(on_timeout="redeliver")` inside ends the block, gives the message back after the delay, and goes on behind
-    the block: delete the message at the block's end, not behind it.
+    the block: delete the message at the block's end, or behind it where not `scope.delivery.goes_back` (PROP-73).
 
     client, queue_url: the wrapped client and the queue, for a message that this process has not received itself, such
     as one that another process handed over; without them it cannot go back.
@@ -143,6 +159,8 @@ def _give_back(binding: Binding, receipt: Receipt, handle: str | None, error: Re
     """Has SQS show the message again after the delay; should that fail, its own visibility timeout does."""
     seconds = min(math.ceil(binding.redeliver_delay), _LONGEST_S)  # SQS counts whole seconds
     say_redelivery(binding, error, seconds)
+    if handle is not None:
+        _returning.put(handle, True)
     params = {"QueueUrl": receipt.queue_url, "ReceiptHandle": handle, "VisibilityTimeout": seconds}
     try:
         receipt.client._antipode_send("ChangeMessageVisibility", params)
