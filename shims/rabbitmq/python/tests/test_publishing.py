@@ -15,6 +15,7 @@ from antipode import EMPTY, Lineage, Ordered, Trust, WriteId, configure
 from antipode.messages import HEADER, JMS_HEADER
 from antipode.store import join_store
 from antipode_rabbitmq import RabbitMQShim
+from antipode_rabbitmq.marks import mark_of
 from pika.adapters.blocking_connection import BlockingChannel
 from pika.exceptions import ChannelClosedByBroker, ChannelWrongStateError, UnroutableError
 from rabbit_regions import Blog, Region, delivered, properties, wait_for
@@ -137,6 +138,29 @@ def test_properties_that_came_in_may_be_published_again(a: Region) -> None:
         antipode.append(WRITE)
         sent = headers_after(a, channel, queue, came)[HEADER]
         assert sent.startswith(f"{TEXT}~_.i~_.h.k."), "an unsealed lineage must not be sealed by us, nor look empty"
+
+
+@pytest.mark.parametrize("message_id", [None, "order-42"])
+def test_properties_of_a_tracked_message_leave_their_mark_behind(a: Region, message_id: str | None) -> None:
+    """PROP-74: a copy that is not tracked would prove that the first one arrived; an application's own id stays."""
+    queue, copies = a.queue(), a.queue()
+    tracked = a.wrapped(track=True)
+    with antipode.scope():
+        tracked.basic_publish("", queue, b"42", properties(message_id=message_id))
+    method, received, _ = a.get(queue)
+    assert mark_of(received) in received.headers[HEADER]
+    plain = antipode_rabbitmq.wrap(a.connection().channel(), store="notifications")
+    with antipode_rabbitmq.scope_of(method, received):
+        plain.basic_publish("", copies, b"in its scope", received)
+    with antipode.scope():
+        plain.basic_publish("", copies, b"in another", received)
+    plain.basic_publish("", copies, b"outside", received)
+    for _ in range(3):
+        _, copied, _ = a.get(copies)
+        assert mark_of(copied) == message_id
+        assert copied.headers[HEADER] == received.headers[HEADER]
+    assert mark_of(received) != message_id
+    plain.connection.close()
 
 
 def test_a_lineage_that_was_not_believed_does_not_travel_on(a: Region) -> None:

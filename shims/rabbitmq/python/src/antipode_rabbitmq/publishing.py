@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from typing import Any, Final
 from uuid import uuid4
@@ -12,6 +13,7 @@ from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
 from antipode.messages import HEADER, JMS_HEADER
 from antipode.queue_messages import carried_lineages, text_to_send
+from antipode.scope import current_scope
 from antipode.store import Write
 from antipode.trust import Purpose, outgoing_text, trust_settings
 from antipode.writeid import Opaque, WriteId
@@ -28,6 +30,7 @@ _FRAME_OVERHEAD: Final = 7 + 1 + 2 + 2 + 8
 the class, the weight and the body's length. So what the application can send is never taken for too long without us."""
 
 
+_MARK: Final = re.compile("[0-9a-f]{32}")
 _MESSAGE_ID: Final = 33
 """aio-pika gives each message without a `message_id` one of its own as it is sent: a UUID and its length."""
 
@@ -76,7 +79,7 @@ class Outgoing:
         if (
             not options.track or not self._store.records
         ):  # with mode=off what came in is passed on, nothing added (PROP-26)
-            self.properties = _stamped(options, properties, None, frame_max)
+            self.properties = _stamped(options, _without_mark(properties), None, frame_max)
             return
         mark, properties = _with_mark(properties)
         self._key = str(exchange or routing_key or self._store.name)
@@ -123,6 +126,29 @@ def _with_mark(properties: Any) -> tuple[str, Any]:
         headers[MARK_HEADER] = mark
     properties.headers = headers or None
     return mark, properties
+
+
+def _without_mark(properties: Any) -> Any:
+    """Return the properties without another message's mark, whose arrival this one would prove (PROP-74).
+
+    A `message_id` is a mark where the lineage that came with it, or the scope's, names it.
+    """
+    headers = headers_of(properties)
+    mark = getattr(properties, "message_id", None)
+    is_mark = False
+    if isinstance(mark, str) and _MARK.fullmatch(mark):
+        scope = current_scope()
+        texts = [str(text) for text in carried_lineages(headers).values()]
+        if scope is not None:
+            texts.append(scope.recorded_lineage.serialize())
+        is_mark = any(mark in text for text in texts)
+    if not is_mark and MARK_HEADER not in headers:
+        return properties
+    properties = _copy(properties)
+    properties.headers = {name: value for name, value in headers.items() if name != MARK_HEADER} or None
+    if is_mark:
+        properties.message_id = None
+    return properties
 
 
 def _stamped(options: ChannelOptions, properties: Any, own: WriteId | None, frame_max: int) -> Any:
