@@ -212,15 +212,26 @@ class AnswersTest {
     });
   }
 
-  /** SCOPE-43: who sends a batch knows nothing of its other messages. */
+  /** Collects messages. */
+  @Configuration(proxyBeanMethods = false)
+  static class Batches {
+    @Bean
+    ThreadPoolTaskScheduler timer() {
+      return new ThreadPoolTaskScheduler();
+    }
+
+    @Bean
+    BatchingRabbitTemplate batches(ConnectionFactory factory, ThreadPoolTaskScheduler timer) {
+      return new BatchingRabbitTemplate(factory, new SimpleBatchingStrategy(2, 100_000, 300), timer);
+    }
+  }
+
+  /** SCOPE-43: who sends a batch, or a timer that sends a single message, knows nothing of its senders. */
   @Test
   void aBatchOfSeveralSendersIsIncomplete_SCOPE_43() {
-    application().run(context -> {
-      ThreadPoolTaskScheduler timer = new ThreadPoolTaskScheduler();
-      timer.initialize();
-      BatchingRabbitTemplate template =
-          new BatchingRabbitTemplate(new SimpleBatchingStrategy(2, 100_000, 300), timer);
-      template.setConnectionFactory(context.getBean(ConnectionFactory.class));
+    application().withUserConfiguration(Batches.class).run(context -> {
+      assertThat(context).hasNotFailed();
+      BatchingRabbitTemplate template = context.getBean(BatchingRabbitTemplate.class);
       try (LineageScope scope = Antipode.scope(Lineage.of(WRITE))) {
         template.convertAndSend("", "done", "42"); // by the timer, in the end
         assertThat(SEEN.poll(60, TimeUnit.SECONDS)).isEqualTo(Lineage.EMPTY.markedIncomplete().serialize());
@@ -229,9 +240,7 @@ class AnswersTest {
       try (LineageScope scope = Antipode.scope(Lineage.of(LATER))) {
         template.convertAndSend("", "done", "43");
       }
-      String seen = SEEN.poll(60, TimeUnit.SECONDS);
-      assertThat(Antipode.deserialize(seen).isComplete()).isFalse();
-      timer.shutdown();
+      assertThat(Antipode.deserialize(SEEN.poll(60, TimeUnit.SECONDS)).isComplete()).isFalse();
     });
   }
 }
