@@ -80,6 +80,16 @@ void SayOnceAMinute(LogLevel level, MessageCode code, const std::string& kind, s
   SayNow(level, line);
 }
 
+// A line that this process has no memory for is not said: that is no fault of who says it (BAR-61).
+template <class What>
+void Quietly(const What& what) noexcept {
+  try {
+    what();
+  } catch (...) {
+    return;
+  }
+}
+
 }  // namespace
 
 std::string_view ToString(LogLevel level) {
@@ -95,14 +105,20 @@ void SetLogSink(LogSink sink) {
 
 namespace logs {
 
-void Say(MessageCode code, LogLevel level, std::string_view line) { SayNow(level, WithCode(line, code)); }
-
-void Warn(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as) {
-  SayOnceAMinute(LogLevel::kWarning, code, kind, words, count_as);
+void Say(MessageCode code, LogLevel level, std::string_view line, std::string_view why) noexcept {
+  Quietly([&] {
+    std::string said(line);
+    if (!why.empty()) said.append(": ").append(why);
+    SayNow(level, WithCode(said, code));
+  });
 }
 
-void Info(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as) {
-  SayOnceAMinute(LogLevel::kInfo, code, kind, words, count_as);
+void Warn(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as) noexcept {
+  Quietly([&] { SayOnceAMinute(LogLevel::kWarning, code, kind, words, count_as); });
+}
+
+void Info(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as) noexcept {
+  Quietly([&] { SayOnceAMinute(LogLevel::kInfo, code, kind, words, count_as); });
 }
 
 void Reset() {

@@ -25,12 +25,13 @@ void SetLogSink(LogSink sink);
 
 namespace logs {
 
-/// Says a line now, with its code behind its first line (OBS-14).
-void Say(MessageCode code, LogLevel level, std::string_view line);
+/// Says a line now, with its code behind its first line (OBS-14); `why` comes behind a colon. A line for which this
+/// process has no memory is not said.
+void Say(MessageCode code, LogLevel level, std::string_view line, std::string_view why = {}) noexcept;
 
 /// Says a line unless one of this kind came within the minute; `count_as` names the running count.
-void Warn(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as = {});
-void Info(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as = {});
+void Warn(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as = {}) noexcept;
+void Info(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as = {}) noexcept;
 
 /// Forgets what was said (tests).
 void Reset();

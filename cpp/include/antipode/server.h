@@ -73,10 +73,10 @@ class Server {
   std::uint64_t generation() const noexcept;
 
   /// Waits for a need; true where it was settled at once and was the last one of its group.
-  bool Park(Need& need);
+  bool Park(Need& need) noexcept;
 
   /// The barrier's deadline has passed, or it was cancelled.
-  void GiveUp(Need& need);
+  void GiveUp(Need& need) noexcept;
 
   /// The need is given up, and this is said of it where it was not settled.
   void Refuse(Need& need, const Visibility& answer);

@@ -3,6 +3,7 @@
 #ifndef ANTIPODE_SHIM_TOOLS_H_
 #define ANTIPODE_SHIM_TOOLS_H_
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,10 @@ void CountIncomplete(std::string_view reason, const std::string& store);
 
 /// What rests beside a value of this store cannot be read: counted, and what it held is missing (SHIM-35).
 void CountMalformedAtRest(const std::string& store);
+
+/// Runs this on a thread that nobody joins, with every signal blocked: they are for the application's own. Throws
+/// `std::system_error` or `std::bad_alloc` where none is to be had (BAR-61).
+void Detach(const std::string& name, std::function<void()> work);
 
 }  // namespace antipode
 

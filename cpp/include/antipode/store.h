@@ -220,6 +220,7 @@ class Store {
   Result<void> Refresh();
   void Take(Source& source, const Targets& targets);
   void RefreshLater();
+  void RefreshNow() noexcept;
   std::vector<std::shared_ptr<Server>> EveryServer() const;
 
   const std::string name_;

@@ -75,9 +75,7 @@ void Asker::Ensure() {
     wake_.store(wake);
   }
   ending_.store(false, std::memory_order_relaxed);
-  auto thread = std::make_unique<std::thread>();  // first: a thread that runs cannot be thrown away
-  *thread = threads::Named("antipode", [this] { Run(); });
-  thread_ = std::move(thread);
+  thread_ = threads::Start("antipode", [this] { Run(); });
   running_ = true;
 }
 
@@ -148,8 +146,7 @@ void Asker::Run() {
 // Tells who waits here that this process is in trouble.
 void Asker::TellFault(const char* words) noexcept {
   try {
-    logs::Say("AP209", LogLevel::kWarning,
-              "the thread that asks " + inside_.address + " failed (" + words + "): it goes on");
+    logs::Say("AP209", LogLevel::kWarning, "the thread that asks " + inside_.address + " failed, and goes on", words);
     Refused(words, UnprovenKind::kOwnFault);
   } catch (const std::exception&) {  // even that takes memory
     server_.Reset();
@@ -172,9 +169,9 @@ bool Asker::Ended() {
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
     if (!NobodyWaits()) return false;
-    running_ = false;
-    inside_.hurried = false;
     released = inside_.waiters.AnswerAll(Visibility::NotYet("Antipode was shut down"));
+    running_ = false;  // behind what may fail: who begins another thread waits for the end of this one
+    inside_.hurried = false;
     inside_.waiters.ForgetProbes();
     inside_.waiters.ForgetUnknown();
   }
@@ -304,7 +301,7 @@ std::optional<bool> Asker::Question(bool wanted) {
   if (inside_.shim->OwnPace() == Duration::zero()) {  // such a shim counts its questions by itself
     telemetry::Request(inside_.store_name, wanted ? "wait" : "probe");
   }
-  Groups released;
+  Releases releases;
   bool moved = false;
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
@@ -315,12 +312,10 @@ std::optional<bool> Asker::Question(bool wanted) {
     question_time_ = std::max<Duration>(now - asked_at, question_time_ / 2);
     if (proofs.Overtaken()) return std::nullopt;
     const std::size_t waited = inside_.waiters.live();
-    released = inside_.waiters.Answer(ids, answers.answers(), proofs.ProvedNow(), now,
-                                      {proofs.asked_at(), proofs.generation()}, proofs.epoch(),
-                                      inside_.LagOf(proofs.epoch(), now));
+    inside_.waiters.Answer(ids, answers.answers(), proofs.ProvedNow(), now, {proofs.asked_at(), proofs.generation()},
+                           proofs.epoch(), inside_.LagOf(proofs.epoch(), now), releases.groups);
     moved = inside_.waiters.live() < waited || HasMoved(epoch, applied);  // many objects are asked for bit by bit
   }
-  ReleaseAll(released);
   return moved;
 }
 

@@ -1,8 +1,8 @@
 #include "engine/completions.h"
 
 #include <algorithm>
+#include <exception>
 #include <new>
-#include <system_error>
 #include <utility>
 
 #include "engine/threads.h"
@@ -12,18 +12,9 @@ namespace antipode {
 namespace {
 
 constexpr std::size_t kManyRan = 1024;
-constexpr Duration kRest = std::chrono::milliseconds(50);  // where this process has no memory
 
-// What has no memory yet is tried again: somebody waits for it (BAR-32, BAR-61).
 void RunOnce(Completion& completion, bool due) {
-  while (true) {
-    try {
-      completion.Run(due);
-      return;
-    } catch (const std::bad_alloc&) {
-      std::this_thread::sleep_for(kRest);
-    }
-  }
+  threads::Insist([&] { completion.Run(due); });
 }
 
 }  // namespace
@@ -69,7 +60,7 @@ void Completions::Now(std::shared_ptr<Completion> completion) {
     completion->wanted_ = completion->ran_ = true;
     ++ran_;
   }
-  completion->Run(false);  // no thread is to be had: whoever ends the wait completes it (BAR-61)
+  RunOnce(*completion, false);  // no thread is to be had: whoever ends the wait completes it (BAR-61)
 }
 
 void Completions::End() {
@@ -89,11 +80,9 @@ void Completions::End() {
 bool Completions::Ensure() {
   if (thread_ || ending_ || !threads::MayStart()) return true;
   try {
-    auto thread = std::make_unique<std::thread>();  // first: a thread that runs cannot be thrown away
-    *thread = threads::Named("antipode-done", [this] { Run(); });
-    thread_ = std::move(thread);
+    thread_ = threads::Start("antipode-done", [this] { Run(); });
     return true;
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // no thread, or no memory for it
     return false;
   }
 }
@@ -106,7 +95,7 @@ void Completions::Run() {
       Take(now);
     } catch (const std::bad_alloc&) {  // what was not taken is there still (BAR-61)
       if (now.empty()) {
-        changed_.wait_for(lock, kRest);
+        changed_.wait_for(lock, threads::kRest);
         continue;
       }
     }

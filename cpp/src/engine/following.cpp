@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <exception>
-#include <mutex>
-#include <string>
+#include <new>
 
-#include "antipode/logs.h"
 #include "engine/completions.h"
+#include "engine/records.h"
+#include "engine/threads.h"
 #include "fork.h"
 
 namespace antipode::following {
@@ -19,25 +18,43 @@ std::atomic<int> most_followed{kMostFollowed};
 std::atomic<int> followed{0};
 std::atomic<int> unanswered{0};
 
-// Takes one of the places; false where all are taken.
-bool TakePlace() {
-  // What is followed is the parent's.
-  static const bool once = (OnForkInChild([] { followed = unanswered = 0; }), true);
-  static_cast<void>(once);
-  int now = followed.load();
-  while (now < most_followed.load()) {
-    if (followed.compare_exchange_weak(now, now + 1)) return true;
+// One that counts until it is given back.
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>& count) noexcept : count_(&count) {}
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { GiveBack(); }
+
+  // Takes one; false where there are as many as may be.
+  bool Take(int most) noexcept {
+    int now = count_->load();
+    while (now < most) {
+      if (count_->compare_exchange_weak(now, now + 1)) return is_taken_ = true;
+    }
+    return false;
   }
-  return false;
-}
+  void GiveBack() noexcept {
+    if (std::exchange(is_taken_, false)) count_->fetch_sub(1);
+  }
+
+ private:
+  std::atomic<int>* count_;
+  bool is_taken_ = false;
+};
 
 // The writes of one barrier or read. What it does is done by the thread of `Completions`, one after the other.
 class Following : public std::enable_shared_from_this<Following> {
  public:
   Following(Over over, Missed missed) : over_(std::move(over)), missed_(std::move(missed)) {}
 
+  // Null where too many are followed.
   std::shared_ptr<Group> Start(const Wanted& wanted) {
-    ++unanswered;
+    // What is followed is the parent's.
+    static const bool once = (OnForkInChild([] { followed = unanswered = 0; }), true);
+    static_cast<void>(once);
+    if (!place_.Take(most_followed.load())) return nullptr;
+    question_.Take(kMostFollowed);
     const auto self = shared_from_this();
     const auto looked = std::make_shared<Step>(self, &Following::Looked);
     end_ = std::make_shared<Step>(self, &Following::End);
@@ -49,10 +66,16 @@ class Following : public std::enable_shared_from_this<Following> {
       writes_.emplace_back(server, write_id);
       look->Add(write_id, server);
     }
+    Completions::Instance().At(look->since + FollowFor(), end_);  // first: what is parked ends
     for (Need& need : look->needs) need.server->Park(need);
-    Completions::Instance().At(look->since + FollowFor(), end_);
-    if (!look->Parked()) Completions::Instance().Now(looked);
+    if (!look->Parked()) threads::Insist([&] { Completions::Instance().Now(looked); });
     return look;
+  }
+
+  // It could not begin, and tells nobody.
+  void Drop() noexcept {
+    ended_ = true;
+    Clear();
   }
 
  private:
@@ -61,8 +84,9 @@ class Following : public std::enable_shared_from_this<Following> {
    public:
     Step(std::shared_ptr<Following> of, void (Following::*what)()) : of_(std::move(of)), what_(what) {}
     void Run(bool /*due*/) override {
-      const std::shared_ptr<Following> of = std::move(of_);  // what it holds goes here, and not with the alarm
+      const std::shared_ptr<Following> of = of_;  // what it holds goes here, and not with the alarm
       ((*of).*what_)();
+      of_.reset();  // not before: where there was no memory it is done again
     }
 
    private:
@@ -77,34 +101,31 @@ class Following : public std::enable_shared_from_this<Following> {
   // Every server has answered the first look: what was not there is parked.
   void Looked() {
     if (ended_) return;
-    park_ = std::make_shared<Group>(FollowFor(), Calls(end_));
-    park_->follows = true;
-    for (std::size_t place = 0; place < writes_.size(); ++place) {
-      const Need& need = look_->needs[place];
-      Write& write = writes_[place];
-      TakeFirst(write, need);
-      if (write.first && write.first->verdict == Verdict::kNotYet) {
-        park_->Add(write.write_id, write.server);
-        parked_.push_back(place);
-      }
-    }
+    park_ = Missing();
+    const Missed missed = std::exchange(missed_, nullptr);
     const auto was_missing = [](const Write& write) { return write.WasMissing(); };
-    if (missed_ && std::any_of(writes_.begin(), writes_.end(), was_missing)) {
-      Tell([this] { missed_(); });  // before anybody asks again whether all are there
+    if (missed && std::any_of(writes_.begin(), writes_.end(), was_missing)) {
+      records::Try(missed);  // before anybody asks again whether all are there
     }
     for (Need& need : park_->needs) need.server->Park(need);
-    --unanswered;
+    question_.GiveBack();
     if (!park_->Parked()) End();
   }
 
-  // Never an exception into the engine's thread.
-  template <typename What>
-  static void Tell(const What& what) {
-    try {
-      what();
-    } catch (const std::exception& error) {
-      logs::Say("AP601", LogLevel::kError, std::string("a dry-run record could not be made: ") + error.what());
+  // The needs of what the first look did not show.
+  std::shared_ptr<Group> Missing() {
+    const auto missing = std::make_shared<Group>(FollowFor(), Calls(end_));
+    missing->follows = true;
+    parked_.clear();
+    for (std::size_t place = 0; place < writes_.size(); ++place) {
+      Write& write = writes_[place];
+      TakeFirst(write, look_->needs[place]);
+      if (write.first && write.first->verdict == Verdict::kNotYet) {
+        missing->Add(write.write_id, write.server);
+        parked_.push_back(place);
+      }
     }
+    return missing;
   }
 
   void TakeFirst(Write& write, const Need& need) {
@@ -117,7 +138,7 @@ class Following : public std::enable_shared_from_this<Following> {
   }
 
   // Everything is seen, or it has been followed for so long.
-  void End() {
+  void End() noexcept {
     if (ended_) return;
     ended_ = true;
     for (const auto& group : {look_, park_}) {
@@ -125,25 +146,37 @@ class Following : public std::enable_shared_from_this<Following> {
       group->cancelled = true;  // nobody goes on asking for it
       group->GiveUp();
     }
-    if (!park_) {
-      --unanswered;
-      for (std::size_t place = 0; place < writes_.size(); ++place) TakeFirst(writes_[place], look_->needs[place]);
+    records::Try([this] {
+      TakeLast();
+      over_(writes_);
+    });
+    Clear();
+  }
+
+  void TakeLast() {
+    for (std::size_t place = 0; !park_ && place < writes_.size(); ++place) {
+      TakeFirst(writes_[place], look_->needs[place]);
     }
-    for (std::size_t number = 0; number < parked_.size(); ++number) {
+    for (std::size_t number = 0; park_ && number < parked_.size(); ++number) {
       const Need& need = park_->needs[number];
       Write& write = writes_[parked_[number]];
       if (need.answer) write.Took(need.answer, need.seen.value_or(look_->since) - look_->since);
     }
-    Tell([this] { over_(writes_); });
+  }
+
+  void Clear() noexcept {
     over_ = nullptr;
     missed_ = nullptr;
     writes_.clear();
     look_.reset();
     park_.reset();
     end_.reset();
-    followed.fetch_sub(1);
+    question_.GiveBack();
+    place_.GiveBack();
   }
 
+  Counted place_{followed};
+  Counted question_{unanswered};
   Over over_;
   Missed missed_;
   Writes writes_;
@@ -179,8 +212,14 @@ void Write::Took(const std::optional<Visibility>& now, Duration after) {
 }
 
 std::shared_ptr<Group> Follow(const Wanted& wanted, Over over, Missed missed) {
-  if (!TakePlace()) return nullptr;
-  return std::make_shared<Following>(std::move(over), std::move(missed))->Start(wanted);
+  std::shared_ptr<Following> following;
+  try {
+    following = std::make_shared<Following>(std::move(over), std::move(missed));
+    return following->Start(wanted);
+  } catch (const std::bad_alloc&) {  // it is not followed (BAR-61)
+    if (following) following->Drop();
+    return nullptr;
+  }
 }
 
 std::optional<double> VisibleAfter(const std::vector<const Write*>& writes) {

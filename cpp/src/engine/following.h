@@ -62,8 +62,8 @@ using Over = std::function<void(const Writes&)>;
 /// there yet.
 using Missed = std::function<void()>;
 
-/// Follows writes, with nobody waiting: the needs of the first look. Null where too many are followed; then nothing is
-/// called.
+/// Follows writes, with nobody waiting: the needs of the first look. Null where too many are followed, or where this
+/// process has no memory for it; then nothing is called.
 std::shared_ptr<Group> Follow(const Wanted& wanted, Over over, Missed missed = nullptr);
 
 /// Seconds until the last of these was seen; nothing where one was not.

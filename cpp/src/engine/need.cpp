@@ -1,10 +1,12 @@
 #include "engine/need.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "antipode/server.h"
 #include "engine/in_force.h"
+#include "engine/threads.h"
 
 namespace antipode {
 
@@ -50,13 +52,15 @@ bool Group::Parked() {
   return false;
 }
 
-bool Group::Settle(Need& need, const Visibility* answer, const Proof* proof) {
+bool Group::Settle(Need& need, const Visibility* answer, const Proof* proof) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (need.done.load(std::memory_order_relaxed)) return false;
   const bool is_last = --left_ == 0;
   const bool is_late = over_ && answer != nullptr && answer->verdict == Verdict::kVisible;
   if (!is_late) {  // else the barrier has looked at what it had
-    if (answer != nullptr) need.answer = *answer;
+    if (answer != nullptr) {
+      Say(need.answer, {answer->verdict, {}, answer->unknown_epoch, answer->kind, answer->unanswered}, answer->reason);
+    }
     const TimePoint now = Clock::now();
     need.seen = now;
     const Proof by = proof != nullptr ? *proof : Proof{now};
@@ -81,6 +85,7 @@ bool Group::Conclude() {
       if (left_ > 0 || over_) return false;
       if (follows) return EndOnce();  // nobody relies on a record
       const TimePoint oldest = Oldest(ttl);
+      stale.reserve(needs.size());  // first: what is open is parked
       for (Need& need : needs) {
         if (need.Stands(oldest)) continue;
         need.Open(oldest);
@@ -96,7 +101,7 @@ bool Group::Conclude() {
   }
 }
 
-bool Group::End() {
+bool Group::End() noexcept {
   const Duration ttl = InForce()->free_path_ttl;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!EndOnce()) return false;
@@ -104,7 +109,9 @@ bool Group::End() {
   const auto is_done = [](const Need& need) { return need.done.load(std::memory_order_relaxed); };
   const TimePoint oldest = std::all_of(needs.begin(), needs.end(), is_done) ? Oldest(ttl) : kNever;
   for (Need& need : needs) {
-    if (is_done(need) && !need.Stands(oldest)) need.answer = Visibility::NotYet("it was there, and may be gone again");
+    if (is_done(need) && !need.Stands(oldest)) {
+      Say(need.answer, Visibility::NotYet(), "it was there, and may be gone again");
+    }
   }
   return true;
 }
@@ -129,7 +136,7 @@ void Group::Wait(TimePoint deadline) {
   changed_.wait_until(lock, deadline, [this] { return is_released_; });
 }
 
-void Group::GiveUp() {
+void Group::GiveUp() noexcept {
   End();
   for (Need& need : needs) need.server->GiveUp(need);
 }
@@ -139,15 +146,27 @@ void Group::Refuse(const Visibility& answer) {
   for (Need& need : needs) need.server->Refuse(need, answer);
 }
 
+void Say(std::optional<Visibility>& said, const Visibility& bare, std::string_view words) noexcept {
+  said = bare;
+  try {
+    said->reason = words;
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
+// One that cannot be woken yet keeps no other waiting for ever.
 void ReleaseAll(const Groups& groups) {
   for (const auto& group : groups) {
-    if (group->is_alone() || group->Conclude()) group->Release();
+    if (group->is_alone() || threads::Insist([&] { return group->Conclude(); })) {
+      threads::Insist([&] { group->Release(); });
+    }
   }
 }
 
 void EndAll(const Groups& groups) {
   for (const auto& group : groups) {
-    if (group->is_alone() || group->End()) group->Release();
+    if (group->is_alone() || group->End()) threads::Insist([&] { group->Release(); });
   }
 }
 

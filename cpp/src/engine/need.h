@@ -24,6 +24,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -109,7 +110,7 @@ class Group : public std::enable_shared_from_this<Group> {
   /// A need is over, one way or another; true where it was the last one: then somebody is to `ReleaseAll`. The lock of
   /// the need's server is held.
   /// \param proof by which question the answer came; null where it is no server's, or makes nothing visible
-  bool Settle(Need& need, const Visibility* answer, const Proof* proof = nullptr);
+  bool Settle(Need& need, const Visibility* answer, const Proof* proof = nullptr) noexcept;
 
   /// True where no need is open and all proofs stand; what does not stand is asked for again at once (BAR-63). The
   /// caller holds no lock of a server, and releases the barrier where this is true: once.
@@ -117,7 +118,7 @@ class Group : public std::enable_shared_from_this<Group> {
 
   /// Ends the barrier: what does not stand is visible no more, and nothing becomes visible any more. True for the first
   /// who ends it.
-  bool End();
+  bool End() noexcept;
 
   /// Its only need was settled while it waited: there is nothing that it has to stand together with.
   bool is_alone() const;
@@ -129,7 +130,7 @@ class Group : public std::enable_shared_from_this<Group> {
   void Wait(TimePoint deadline);
 
   /// Gives up what is not settled, at every server.
-  void GiveUp();
+  void GiveUp() noexcept;
 
   /// The same, and this is said of it.
   void Refuse(const Visibility& answer);
@@ -162,6 +163,9 @@ class Group : public std::enable_shared_from_this<Group> {
   TimePoint moment_{};
 };
 
+/// Says this of a need; without the words where this process has no memory for them (BAR-61).
+void Say(std::optional<Visibility>& said, const Visibility& bare, std::string_view words) noexcept;
+
 /// Keeps a need's group alive while somebody holds the need.
 using NeedPtr = std::shared_ptr<Need>;
 
@@ -171,6 +175,15 @@ using Groups = std::vector<std::shared_ptr<Group>>;
 
 /// Wakes the barriers whose proofs stand. The caller holds no lock of a server.
 void ReleaseAll(const Groups& groups);
+
+/// Groups that are over. They are woken when this goes, however it goes, with no lock of a server held.
+struct Releases {
+  Releases() = default;
+  Releases(const Releases&) = delete;
+  Releases& operator=(const Releases&) = delete;
+  ~Releases() { ReleaseAll(groups); }
+  Groups groups;
+};
 
 /// Ends barriers that cannot pass any more, and wakes them: nothing is asked for again.
 void EndAll(const Groups& groups);

@@ -37,18 +37,16 @@ Need* PositionQueue::First() {
   return heap_.empty() ? nullptr : heap_.front().need.get();
 }
 
-std::vector<NeedPtr> PositionQueue::Reached(std::uint64_t counter) {
-  std::vector<NeedPtr> taken;
-  while (!heap_.empty() && heap_.front().counter <= counter) {
-    NeedPtr need = Pop();
-    if (!Done(need)) taken.push_back(std::move(need));
-  }
-  return taken;
+NeedPtr PositionQueue::TakeReached(std::uint64_t counter) noexcept {
+  const Need* first = First();
+  return first != nullptr && first->counter <= counter ? Pop() : nullptr;
 }
 
 std::vector<NeedPtr> PositionQueue::From(std::uint64_t counter) {
   std::vector<NeedPtr> taken;
   std::vector<Entry> kept;
+  taken.reserve(heap_.size());
+  kept.reserve(heap_.size());
   for (Entry& entry : heap_) {
     if (entry.counter < counter) {
       kept.push_back(std::move(entry));
@@ -58,13 +56,6 @@ std::vector<NeedPtr> PositionQueue::From(std::uint64_t counter) {
   }
   heap_ = std::move(kept);
   std::make_heap(heap_.begin(), heap_.end(), After);
-  return taken;
-}
-
-std::vector<NeedPtr> PositionQueue::TakeAll() {
-  std::vector<NeedPtr> taken = All();
-  heap_.clear();
-  given_up_ = 0;
   return taken;
 }
 

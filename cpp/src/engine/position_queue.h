@@ -19,14 +19,14 @@ class PositionQueue {
   /// The need for the least position, or null.
   Need* First();
 
-  /// Takes out, in order, the needs for positions up to `counter`.
-  std::vector<NeedPtr> Reached(std::uint64_t counter);
+  /// Takes out the need for the least position, where that is at most `counter`; else null.
+  NeedPtr TakeReached(std::uint64_t counter) noexcept;
 
-  /// Takes out the needs for positions from `counter` on.
+  /// Takes out the needs for positions from `counter` on; all of them or, where there is no memory for it, none.
   std::vector<NeedPtr> From(std::uint64_t counter);
 
-  /// Takes out all, in no particular order.
-  std::vector<NeedPtr> TakeAll();
+  /// So many there are at most.
+  std::size_t size() const noexcept { return heap_.size(); }
 
   /// The needs, in no particular order.
   std::vector<NeedPtr> All() const;

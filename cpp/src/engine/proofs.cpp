@@ -16,7 +16,8 @@ void Proofs::Take(const std::string& instance, const std::string& epoch, const E
   if (Overtaken()) return;
   const bool went_back = CounterIn(positions, epoch) < CounterIn(applied_, epoch);
   if (instance != instance_ || epoch != epoch_ || went_back) {
-    asked_under_ = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    Drop();  // first, and whole: what follows takes memory
+    asked_under_ = generation();
     instance_ = instance;
     epoch_ = epoch;
     applied_ = positions;

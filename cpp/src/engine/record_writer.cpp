@@ -72,9 +72,12 @@ void RecordWriter::Start(Due due) {
   Ensure();
 }
 
-void RecordWriter::Ensure() {
-  if (!thread_ && !ending_ && threads::MayStart()) {
-    thread_ = std::make_unique<std::thread>(threads::Named("antipode-record", [this] { Run(); }));
+void RecordWriter::Ensure() noexcept {
+  if (thread_ || ending_ || !threads::MayStart()) return;
+  try {
+    thread_ = threads::Start("antipode-record", [this] { Run(); });
+  } catch (const std::exception&) {  // no thread is to be had: the next line asks for one again (BAR-61)
+    return;
   }
 }
 
@@ -146,12 +149,17 @@ void RecordWriter::Run() {
       try {
         for (std::string& line : due()) batch.push_back(std::move(line));
       } catch (const std::exception& error) {  // the thread goes on for the other records
-        logs::Say("AP601", LogLevel::kError, std::string("a dry-run summary could not be made: ") + error.what());
+        Lose(error.what(), 1);
       }
     } else if (due == nullptr) {
       asked_at = Clock::now();
     }
-    if (!batch.empty()) WriteNow(batch);
+    try {
+      if (!batch.empty()) WriteNow(batch);
+    } catch (const std::exception& error) {
+      Lose(error.what(), batch.size());
+    }
+    batch = {};  // not under the lock
     lock.lock();
     done_ += put;
     written_.notify_all();
@@ -186,6 +194,14 @@ void RecordWriter::Drop(const std::string& why, std::uint64_t count) {
     dropped_ += count;
   }
   SayDropped(why);
+}
+
+void RecordWriter::Lose(const char* why, std::uint64_t count) noexcept {
+  try {
+    Drop(why, count);
+  } catch (const std::exception&) {  // they are counted, and for the words there is no memory
+    return;
+  }
 }
 
 void RecordWriter::SayDropped(const std::string& why) const {

@@ -63,7 +63,8 @@ class RecordWriter {
   virtual void SayDropped(const std::string& why) const;
 
  private:
-  void Ensure();
+  void Ensure() noexcept;
+  void Lose(const char* why, std::uint64_t count) noexcept;
   void Run();
   void WriteNow(const std::vector<std::string>& lines);
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <set>
 #include <utility>
 
+#include "antipode/logs.h"
 #include "engine/counts.h"
 #include "engine/following.h"
 #include "engine/held_records.h"
@@ -180,6 +182,14 @@ StoreResults JudgeNow(const Plan& plan, const Group& group) {
   Group now(Duration::zero());  // what is followed changes meanwhile: each need is copied under its server's lock
   for (const Need& need : group.needs) need.server->CopyTo(now.Add(need.write_id, need.server), need);
   return JudgeStores(plan, now, Duration::zero(), true);
+}
+
+void Try(const std::function<void()>& what) noexcept {
+  try {
+    what();
+  } catch (const std::exception& error) {
+    logs::Say("AP601", LogLevel::kError, "a dry-run record could not be made", error.what());
+  }
 }
 
 bool Flush(Duration timeout) { return RecordWriter::Instance().Flush(timeout); }

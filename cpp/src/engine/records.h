@@ -3,6 +3,7 @@
 #ifndef ANTIPODE_ENGINE_RECORDS_H_
 #define ANTIPODE_ENGINE_RECORDS_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked)
 
 /// What can be said of followed writes now: what is not visible at once is not yet.
 StoreResults JudgeNow(const Plan& plan, const Group& group);
+
+/// Does what makes a record. Where it fails the record is lost, and its thread goes on (BAR-61).
+void Try(const std::function<void()>& what) noexcept;
 
 /// Waits until every record put so far is on disk; false where that took too long.
 bool Flush(Duration timeout);

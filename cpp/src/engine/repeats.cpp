@@ -2,22 +2,17 @@
 
 #include <exception>
 #include <new>
-#include <string>
 #include <utility>
 
-#include "antipode/logs.h"
+#include "engine/records.h"
 #include "engine/threads.h"
 #include "fork.h"
 
 namespace antipode {
 namespace {
 
-void Do(const Repeats::Job& job, bool may) {
-  try {
-    job(may);
-  } catch (const std::exception& error) {
-    logs::Say("AP601", LogLevel::kError, std::string("a dry-run record could not be made: ") + error.what());
-  }
+void Do(const Repeats::Job& job, bool may) noexcept {
+  records::Try([&] { job(may); });
 }
 
 }  // namespace
@@ -35,11 +30,13 @@ Repeats& Repeats::Instance() {
 bool Repeats::Put(Job job, std::size_t most) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (ending_ || jobs_.size() >= most) return false;
-  if (!thread_) {
-    if (!threads::MayStart()) return false;
-    thread_ = std::make_unique<std::thread>(threads::Named("antipode-repeat", [this] { Run(); }));
+  if (!thread_ && !threads::MayStart()) return false;
+  try {
+    if (!thread_) thread_ = threads::Start("antipode-repeat", [this] { Run(); });
+    jobs_.push_back(std::move(job));
+  } catch (const std::exception&) {  // no thread, or no memory, is to be had: it is not repeated (BAR-61)
+    return false;
   }
-  jobs_.push_back(std::move(job));
   changed_.notify_one();
   return true;
 }

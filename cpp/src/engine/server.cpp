@@ -58,7 +58,24 @@ bool Server::Interrupted() const noexcept { return inside_->asker.Poked(); }
 
 std::uint64_t Server::generation() const noexcept { return inside_->proofs.generation(); }
 
-bool Server::Park(Need& need) {
+namespace {
+
+// What is known of a write for which this process can ask nobody: it has no descriptor, thread or memory.
+Visibility NotAsked(const std::string& address, const std::exception& error) noexcept {
+  std::optional<Visibility> said;
+  std::string words;
+  try {
+    words = "this process can start nothing that asks " + address + " (" + error.what() + ")";
+  } catch (const std::bad_alloc&) {
+    words.clear();
+  }
+  Say(said, Visibility::Unproven({}, UnprovenKind::kOwnFault), words);
+  return *std::move(said);
+}
+
+}  // namespace
+
+bool Server::Park(Need& need) noexcept {
   bool rides_along = true;
   const TimePoint now = Clock::now();
   {
@@ -67,29 +84,32 @@ bool Server::Park(Need& need) {
     inside_->wanted_at = now;
     inside_->hurried = inside_->hurried || !need.group.follows;
     const std::optional<Proof> proof = inside_->KeptProof(need, now);
-    std::optional<Visibility> answer;
-    if (proof) answer = Visibility::Visible();
+    const bool is_out = inside_->reach.IsOut(now);
     try {
       inside_->asker.Ensure();
-    } catch (const std::exception& error) {  // no descriptor, no thread: nothing is asked, nothing is known
-      if (!answer) {
-        answer = Visibility::Unproven(
-            "this process can start nothing that asks " + inside_->address + " (" + error.what() + ")",
-            UnprovenKind::kOwnFault);
+      if (!proof && !is_out) {
+        rides_along = inside_->waiters.Add(need, inside_->LagOf(need.epoch, now));
+      }
+    } catch (const std::exception& error) {
+      if (!proof) {
+        const Visibility answer = NotAsked(inside_->address, error);
+        return need.group.Settle(need, &answer);
       }
     }
-    if (answer) return need.group.Settle(need, &*answer, proof ? &*proof : nullptr);
-    if (inside_->reach.IsOut(now)) {
+    if (proof) {
+      const Visibility visible = Visibility::Visible();
+      return need.group.Settle(need, &visible, &*proof);
+    }
+    if (is_out) {
       need.left_out = true;
       return need.group.Settle(need, nullptr);
     }
-    rides_along = inside_->waiters.Add(need, inside_->LagOf(need.epoch, now));
   }
   if (!rides_along) inside_->asker.Poke();
   return false;
 }
 
-void Server::GiveUp(Need& need) {
+void Server::GiveUp(Need& need) noexcept {
   const std::lock_guard<std::mutex> lock(inside_->mutex);
   inside_->waiters.GiveUp(need, Clock::now());
 }

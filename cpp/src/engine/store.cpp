@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "antipode/wire.h"
@@ -242,14 +243,19 @@ void Store::LookAtLeads() {
   if (is_last && std::all_of(reached_.begin(), reached_.end(), is_lost)) return;  // nobody names others
   std::vector<Reached> stays;
   std::vector<Reached> leaves;
-  for (Reached& each : reached_) (is_lost(each) ? leaves : stays).push_back(std::move(each));
-  reached_ = std::move(stays);
-  const ServersByAddress own = Judged(true);
-  const ServersByAddress region = Judged(false);
-  for (const Reached& each : leaves) {
-    const std::string& address = each.server->address();
-    if (!Find(own, address) || (each.is_region && !Find(region, address))) gone_[address] = now;
-    if (!Find(EveryServer(), address)) former_.push_back(each.server);  // its thread may not be the last to hold it
+  for (const Reached& each : reached_) (is_lost(each) ? leaves : stays).push_back(each);
+  for (const Reached& each : leaves) former_.push_back(each.server);  // its thread may not be the last to hold it
+  reached_.swap(stays);
+  try {
+    const ServersByAddress own = Judged(true);
+    const ServersByAddress region = Judged(false);
+    for (const Reached& each : leaves) {
+      const std::string& address = each.server->address();
+      if (!Find(own, address) || (each.is_region && !Find(region, address))) gone_[address] = now;
+    }
+  } catch (const std::bad_alloc&) {  // who leaves is named: they leave the next time (BAR-61)
+    reached_.swap(stays);
+    throw;
   }
   if (!leaves.empty()) generation_.fetch_add(1, std::memory_order_acq_rel);
 }
@@ -353,14 +359,26 @@ void Store::RefreshLater() {
   refreshed_at_.store(Ticks(now));
   const std::lock_guard<std::mutex> lock(mutex_);
   if (refresher_) refresher_->join();  // it has ended: it was it that took `refreshing_` back
-  refresher_ = std::make_unique<std::thread>(threads::Named("antipode-list", [this] {
+  refresher_.reset();
+  try {
+    refresher_ = threads::Start("antipode-list", [this] { RefreshNow(); });
+  } catch (const std::exception& error) {  // whoever comes next asks for a thread again (BAR-61)
+    logs::Say("AP209", LogLevel::kWarning, "no thread asks for the servers of a store", error.what());
+    refreshing_.store(false);
+  }
+}
+
+void Store::RefreshNow() noexcept {
+  try {
     const Result<void> done = Refresh();
     if (!done.ok()) {  // the application's function: its last answer stands for a while
       logs::Warn("AP207", "replicas " + name_,
                  "the function for the replicas of " + name_ + " failed: " + done.error().Words());
     }
-    refreshing_.store(false);
-  }));
+  } catch (const std::exception& error) {  // the next one goes on with what this one left (BAR-61)
+    logs::Say("AP209", LogLevel::kWarning, "the thread that asks for the servers of a store failed", error.what());
+  }
+  refreshing_.store(false);
 }
 
 // Looks at the connections, and asks the functions again. An empty answer, and an error, are a fault of theirs: the
@@ -384,8 +402,11 @@ Result<void> Store::Refresh() {
     }
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  former_.erase(std::remove_if(former_.begin(), former_.end(), [](const auto& each) { return !each->Asking(); }),
-                former_.end());
+  const ServersByAddress listed = Listed();
+  const auto is_over = [&](const auto& each) {
+    return !each->Asking() || Find(own_, each->address()) || Find(listed, each->address());
+  };
+  former_.erase(std::remove_if(former_.begin(), former_.end(), is_over), former_.end());
   TimePoint until = TimePoint::max();
   for (const auto& source : sources_) {
     until = std::min(until, source->given_at ? *source->given_at + discovery::stands.load() : TimePoint());
@@ -398,21 +419,26 @@ Result<void> Store::Refresh() {
 // One answer; a server that nobody names any more is gone.
 void Store::Take(Source& source, const Targets& targets) {
   const TimePoint now = Clock::now();
+  ServersByAddress named;  // those of before, in the end: what nobody holds goes without the lock
   const std::lock_guard<std::mutex> lock(mutex_);
-  ServersByAddress named;
   for (const std::any& target : targets) {
     std::string address = shim_->Address(target);
     if (!Find(named, address)) named.push_back(Known(target, std::move(address)));
   }
-  ServersByAddress before = std::exchange(source.servers, std::move(named));
-  const ServersByAddress listed = Listed();
-  for (auto& server : before) {
-    if (Find(listed, server->address())) continue;
-    gone_[server->address()] = now;
-    if (!Find(own_, server->address())) former_.push_back(std::move(server));
+  // Its thread may not be the last to hold a server.
+  former_.insert(former_.end(), source.servers.begin(), source.servers.end());
+  source.servers.swap(named);
+  try {
+    const ServersByAddress listed = Listed();
+    for (const auto& server : named) {
+      if (!Find(listed, server->address())) gone_[server->address()] = now;
+    }
+  } catch (const std::bad_alloc&) {  // who leaves is named: they leave the next time (BAR-61)
+    source.servers.swap(named);
+    throw;
   }
   for (const auto& server : source.servers) gone_.erase(server->address());
-  if (!source.given_at || before != source.servers) generation_.fetch_add(1, std::memory_order_acq_rel);
+  if (!source.given_at || named != source.servers) generation_.fetch_add(1, std::memory_order_acq_rel);
   source.given_at = now;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "antipode/barrier.h"
+#include "antipode/shim_tools.h"
 
 namespace antipode::threads {
 namespace {
@@ -31,12 +32,6 @@ class BlockedSignals {
   sigset_t before_{};
 };
 
-}  // namespace
-
-bool MayStart() noexcept { return !process_ends.load(std::memory_order_acquire); }
-
-bool OnEngineThread() noexcept { return on_engine_thread; }
-
 std::thread Named(const std::string& name, std::function<void()> work) {
   EndWithProcess();
   const BlockedSignals blocked;  // a new thread begins with the signals that its maker blocks
@@ -45,6 +40,18 @@ std::thread Named(const std::string& name, std::function<void()> work) {
     on_engine_thread = true;
     work();
   });
+}
+
+}  // namespace
+
+bool MayStart() noexcept { return !process_ends.load(std::memory_order_acquire); }
+
+bool OnEngineThread() noexcept { return on_engine_thread; }
+
+std::unique_ptr<std::thread> Start(const std::string& name, std::function<void()> work) {
+  auto thread = std::make_unique<std::thread>();  // first: a thread that runs cannot be thrown away
+  *thread = Named(name, std::move(work));
+  return thread;
 }
 
 void EndWithProcess() {
@@ -56,3 +63,9 @@ void EndWithProcess() {
 }
 
 }  // namespace antipode::threads
+
+namespace antipode {
+
+void Detach(const std::string& name, std::function<void()> work) { threads::Named(name, std::move(work)).detach(); }
+
+}  // namespace antipode

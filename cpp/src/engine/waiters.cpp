@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <new>
+#include <tuple>
 
 namespace antipode {
 namespace {
@@ -15,14 +17,14 @@ constexpr std::size_t kMostAges = 128;
 constexpr Duration kAgeStep = std::chrono::milliseconds(100);
 std::atomic<Duration::rep> linger{std::chrono::duration_cast<Duration>(std::chrono::seconds(10)).count()};
 
-std::string KeyOf(const WriteId& write_id) {
-  const std::string key = std::to_string(write_id.key().size()) + ":" + write_id.key();
-  if (const Ordered* ordered = write_id.ordered()) return key + ordered->epoch + "." + std::to_string(ordered->counter);
-  return key + "_." + write_id.opaque()->mark;
-}
-
 // What its time-outs count by: the epoch of a position, the key of an object (BAR-40).
-std::string CountedBy(const Need& need) { return need.is_position ? "e" + need.epoch : "k" + need.write_id.key(); }
+const std::string& CountedBy(const Need& need) { return need.is_position ? need.epoch : need.write_id.key(); }
+
+// Whoever settles a need has room for its group beforehand: behind that nothing may fail (BAR-61).
+void MakeRoom(Groups& released, std::size_t more) {
+  if (released.capacity() - released.size() >= more) return;
+  released.reserve(std::max(released.size() + more, 2 * released.capacity()));
+}
 
 // Forgets the oldest past the bound.
 template <class Map>
@@ -92,16 +94,29 @@ Duration Ages::Lag(const std::string& epoch, std::uint64_t counter, TimePoint no
   return next == seen_.end() ? Duration::zero() : now - next->second;
 }
 
+bool Waiters::ByWrite::operator()(const WriteId* one, const WriteId* other) const noexcept {
+  if (const int order = one->key().compare(other->key()); order != 0) return order < 0;
+  const Ordered* version = one->ordered();
+  const Ordered* others = other->ordered();
+  if (version == nullptr && others == nullptr) return one->opaque()->mark < other->opaque()->mark;
+  if (version == nullptr || others == nullptr) return version == nullptr;
+  return std::tie(version->epoch, version->counter) < std::tie(others->epoch, others->counter);
+}
+
 bool Waiters::Add(Need& need, Duration lag) {
-  need.parked = true;
-  bool rides_along = Keep(need);
-  need.first_round = rounds_ + 1;
-  if (need.group.timeout == Duration::zero() || !Overload(need, lag, need.since).empty()) {
-    looks_.push_back(Hold(need));
-    rides_along = false;
+  const bool is_look = need.group.timeout == Duration::zero() || !Overload(need, lag, need.since).empty();
+  if (is_look) looks_.push_back(Hold(need));
+  bool rides_along = false;
+  try {
+    rides_along = Keep(need);
+  } catch (const std::bad_alloc&) {
+    if (is_look) looks_.pop_back();
+    throw;
   }
+  need.parked = true;
+  need.first_round = rounds_ + 1;
   Count(need, 1);
-  return rides_along;
+  return rides_along && !is_look;
 }
 
 // Why waiting on is known to be in vain; empty where it is not.
@@ -111,8 +126,9 @@ std::string Waiters::Overload(const Need& need, Duration lag, TimePoint now) con
   if (need.group.follows || unknown_.count(need.epoch) > 0) return {};
   const Duration timeout = need.group.timeout;
   if (lag > timeout) return "it lags by " + OneDecimal(Seconds(lag)) + " s, longer than the deadline";
-  const auto found = stuck_.find(CountedBy(need));
-  if (found == stuck_.end()) return {};
+  const StuckBy& stuck_by = need.is_position ? stuck_epochs_ : stuck_keys_;
+  const auto found = stuck_by.find(CountedBy(need));
+  if (found == stuck_by.end()) return {};
   const Stuck& stuck = found->second;
   if (stuck.times < kInARow || timeout > 2 * stuck.shortest || now - stuck.last > Linger()) return {};
   return std::to_string(stuck.times) + " waits in a row timed out there";
@@ -123,11 +139,12 @@ void Waiters::NoteTimeout(const Need& need, TimePoint now) {
   if (group.follows || group.cancelled.load(std::memory_order_relaxed) || group.overloaded) return;
   if (group.timeout == Duration::zero() || need.since < moved_at_ || unknown_.count(need.epoch) > 0) return;
   if (now - need.since < group.timeout / 2) return;
-  const auto [found, is_new] = stuck_.try_emplace(CountedBy(need), Stuck{0, group.timeout, now});
+  StuckBy& stuck_by = StuckOf(need);
+  const auto [found, is_new] = stuck_by.try_emplace(CountedBy(need), Stuck{0, group.timeout, now});
   Stuck& stuck = found->second;
   if (!is_new && now - stuck.last > Linger()) stuck = {0, group.timeout, now};
   stuck = {stuck.times + 1, std::min(stuck.shortest, group.timeout), now};
-  Bound(stuck_);
+  Bound(stuck_by);
 }
 
 // Unknown epochs are kept while somebody waits for them, and ten seconds longer (BAR-60).
@@ -145,13 +162,15 @@ void Waiters::Count(const Need& need, int change) {
 
 bool Waiters::Keep(Need& need) {
   if (!need.is_position) {
-    std::string key = KeyOf(need.write_id);
-    auto found = by_write_.find(key);
-    if (found == by_write_.end()) {
-      others_.push_back({need.write_id, {}});
-      found = by_write_.emplace(std::move(key), std::prev(others_.end())).first;
+    const auto found = by_write_.find(&need.write_id);
+    if (found != by_write_.end()) {
+      found->second->needs.push_back(Hold(need));
+      return false;
     }
-    found->second->needs.push_back(Hold(need));
+    std::list<Others> made;
+    made.push_back({need.write_id, {Hold(need)}});
+    by_write_.emplace(&made.front().write_id, made.begin());
+    others_.splice(others_.end(), made);
     return false;
   }
   PositionQueue& queue = ordered_[need.epoch];
@@ -161,7 +180,7 @@ bool Waiters::Keep(Need& need) {
   return rides_along;
 }
 
-void Waiters::GiveUp(Need& need, TimePoint now) {
+void Waiters::GiveUp(Need& need, TimePoint now) noexcept {
   if (need.done.load(std::memory_order_relaxed)) return;
   need.group.Settle(need, nullptr);
   if (!need.parked) return;  // the deadline came before its turn
@@ -170,31 +189,36 @@ void Waiters::GiveUp(Need& need, TimePoint now) {
     looks_.erase(std::remove_if(looks_.begin(), looks_.end(), [&](const NeedPtr& each) { return each.get() == &need; }),
                  looks_.end());
   }
-  NoteTimeout(need, now);
-  if (!need.is_position) {
-    ForgetOther(need);
+  ForgetOther(need);
+  const auto queue = need.is_position ? ordered_.find(need.epoch) : ordered_.end();
+  if (queue != ordered_.end()) queue->second.GivenUp();
+  try {
+    Remember(need, now);
+  } catch (const std::bad_alloc&) {  // whoever comes next waits as if this one had not
     return;
   }
-  if (!need.group.cancelled.load(std::memory_order_relaxed)) {
-    const auto probe = probes_.find(need.epoch);
-    if (probe == probes_.end() || need.counter < probe->second.counter) {
-      probes_.insert_or_assign(need.epoch, Probe{need.counter, need.since, need.write_id});
-    }
-  }
-  const auto queue = ordered_.find(need.epoch);
-  if (queue != ordered_.end()) queue->second.GivenUp();
 }
 
-void Waiters::ForgetOther(Need& need) {
-  if (need.is_position) return;
-  const auto found = by_write_.find(KeyOf(need.write_id));
+// What a wait in vain tells of the next ones, and for whom a prober goes on.
+void Waiters::Remember(const Need& need, TimePoint now) {
+  NoteTimeout(need, now);
+  if (!need.is_position || need.group.cancelled.load(std::memory_order_relaxed)) return;
+  const auto probe = probes_.find(need.epoch);
+  if (probe == probes_.end() || need.counter < probe->second.counter) {
+    probes_.insert_or_assign(need.epoch, Probe{need.counter, need.since, need.write_id});
+  }
+}
+
+void Waiters::ForgetOther(const Need& need) noexcept {
+  const auto found = need.is_position ? by_write_.end() : by_write_.find(&need.write_id);
   if (found == by_write_.end()) return;
-  std::vector<NeedPtr>& needs = found->second->needs;
+  const auto others = found->second;
+  std::vector<NeedPtr>& needs = others->needs;
   needs.erase(std::remove_if(needs.begin(), needs.end(), [&](const NeedPtr& each) { return each.get() == &need; }),
               needs.end());
   if (!needs.empty()) return;
-  others_.erase(found->second);
-  by_write_.erase(found);
+  by_write_.erase(found);  // first: it looks into the list
+  others_.erase(others);
 }
 
 std::vector<WriteId> Waiters::Choose(TimePoint now, TimePoint wanted_at) {
@@ -232,13 +256,13 @@ Need* Waiters::First(const std::string& epoch) {
   return queue == ordered_.end() ? nullptr : queue->second.First();
 }
 
-Groups Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
-                       TimePoint now, const Proof& proof, const std::string& current, Duration lag) {
-  Groups released;
+void Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
+                     TimePoint now, const Proof& proof, const std::string& current, Duration lag, Groups& released) {
   if (!applied.empty() && applied != applied_) {
     applied_ = applied;
     moved_at_ = now;
-    stuck_.clear();
+    stuck_epochs_.clear();
+    stuck_keys_.clear();
   }
   for (std::size_t place = 0; place < ids.size(); ++place) {
     if (ids[place].is_position()) {
@@ -250,24 +274,30 @@ Groups Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibi
   static const Visibility visible = Visibility::Visible();
   for (const auto& [epoch, counter] : applied) {
     const auto queue = ordered_.find(epoch);
-    if (queue != ordered_.end()) {
-      for (const NeedPtr& need : queue->second.Reached(counter)) Settle(*need, &visible, &proof, released);
-    }
+    if (queue != ordered_.end()) Reach(queue->second, counter, visible, proof, released);
     DropProbe(epoch, counter);
   }
   if (!looks_.empty()) EndLooks(released, current, lag, now);
-  return released;
+}
+
+void Waiters::Reach(PositionQueue& queue, std::uint64_t counter, const Visibility& answer, const Proof& proof,
+                    Groups& released) {
+  MakeRoom(released, 1);
+  while (const NeedPtr need = queue.TakeReached(counter)) {
+    Settle(*need, &answer, &proof, released);
+    MakeRoom(released, 1);
+  }
 }
 
 Groups Waiters::AnswerAll(const Visibility& answer) {
   Groups released;
-  for (const NeedPtr& need : TakeAll()) Settle(*need, &answer, nullptr, released);
+  for (const NeedPtr& need : TakeAll(released)) Settle(*need, &answer, nullptr, released);
   return released;
 }
 
 Groups Waiters::LeaveOut() {
   Groups released;
-  for (const NeedPtr& need : TakeAll()) {
+  for (const NeedPtr& need : TakeAll(released)) {
     if (need->done.load(std::memory_order_relaxed)) continue;
     need->left_out = true;
     Settle(*need, nullptr, nullptr, released);
@@ -275,29 +305,30 @@ Groups Waiters::LeaveOut() {
   return released;
 }
 
-std::vector<NeedPtr> Waiters::TakeAll() {
+// All of them; where there is no memory for it, none.
+std::vector<NeedPtr> Waiters::TakeAll(Groups& released) {
   std::vector<NeedPtr> needs;
-  for (auto& [epoch, queue] : ordered_) {
-    for (NeedPtr& need : queue.TakeAll()) needs.push_back(std::move(need));
+  for (const auto& [epoch, queue] : ordered_) {
+    for (NeedPtr& need : queue.All()) needs.push_back(std::move(need));
   }
-  for (Others& others : others_) {
-    for (NeedPtr& need : others.needs) needs.push_back(std::move(need));
-  }
+  for (const Others& others : others_) needs.insert(needs.end(), others.needs.begin(), others.needs.end());
+  MakeRoom(released, needs.size());
   ordered_.clear();
-  others_.clear();
   by_write_.clear();
+  others_.clear();
   looks_.clear();  // they are among them
   return needs;
 }
 
 // By the first question that was asked for it is answered who only looks (BAR-29), or waits in vain (BAR-40).
 void Waiters::EndLooks(Groups& released, const std::string& epoch, Duration lag, TimePoint now) {
-  std::vector<NeedPtr> looks;
-  looks.swap(looks_);
-  for (NeedPtr& need : looks) {
+  MakeRoom(released, looks_.size());
+  std::vector<NeedPtr> left;
+  left.reserve(looks_.size());
+  for (const NeedPtr& need : looks_) {
     if (need->done.load(std::memory_order_relaxed)) continue;
     if (need->first_round > rounds_ || !need->answer) {  // not asked for, or not answered yet
-      looks_.push_back(std::move(need));
+      left.push_back(need);
       continue;
     }
     if (need->group.timeout > Duration::zero()) {
@@ -314,6 +345,7 @@ void Waiters::EndLooks(Groups& released, const std::string& epoch, Duration lag,
       if (queue != ordered_.end()) queue->second.GivenUp();
     }
   }
+  looks_ = std::move(left);
 }
 
 void Waiters::DropProbe(const std::string& epoch, std::uint64_t applied) {
@@ -330,7 +362,7 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
   Need* first = queue.First();
   if (answer.verdict == Verdict::kVisible) {
     // Without a call of `Applied` in the same reply this proves no more than what was asked.
-    for (const NeedPtr& need : queue.Reached(counter)) Settle(*need, &answer, &proof, released);
+    Reach(queue, counter, answer, proof, released);
     DropProbe(epoch, counter);
   } else if (answer.unknown_epoch) {
     const TimePoint since =
@@ -338,11 +370,13 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
     unknown_[epoch].last = now;
     Bound(unknown_);
     const Visibility never = Visibility::Unproven("unknown epoch: " + answer.reason, UnprovenKind::kHistory);
+    MakeRoom(released, queue.size());
     for (const NeedPtr& need : queue.All()) {
       need->answer = answer;
       if (now - since >= need->group.timeout) Settle(*need, &never, nullptr, released);
     }
   } else if (answer.verdict == Verdict::kUnproven) {
+    MakeRoom(released, queue.size());
     // Positions of one epoch are a prefix: what cannot be proved up to here cannot be proved beyond.
     for (const NeedPtr& need : queue.From(counter)) Settle(*need, &answer, nullptr, released);
     probes_.erase(epoch);
@@ -356,7 +390,7 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
 }
 
 void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, const Proof& proof, Groups& released) {
-  const auto found = by_write_.find(KeyOf(write_id));
+  const auto found = by_write_.find(&write_id);
   if (found == by_write_.end()) return;
   if (answer.verdict == Verdict::kNotYet) {
     for (const NeedPtr& need : found->second->needs) {
@@ -365,16 +399,19 @@ void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, con
     }
     return;
   }
-  const std::vector<NeedPtr> needs = std::move(found->second->needs);
-  others_.erase(found->second);
-  by_write_.erase(found);
+  const auto others = found->second;
+  MakeRoom(released, others->needs.size());
+  const std::vector<NeedPtr> needs = std::move(others->needs);
+  by_write_.erase(found);  // first: it looks into the list
+  others_.erase(others);
   for (const NeedPtr& need : needs) Settle(*need, &answer, &proof, released);
 }
 
-void Waiters::Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released) {
+// There is room for its group.
+void Waiters::Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released) noexcept {
   if (need.done.load(std::memory_order_relaxed)) return;
   Count(need, -1);
-  if (!stuck_.empty()) stuck_.erase(CountedBy(need));
+  StuckOf(need).erase(CountedBy(need));
   if (need.is_position && rounds_ > need.first_round) need.repeats = false;  // the first look did not show it (BAR-63)
   if (need.group.Settle(need, answer, proof)) released.push_back(need.group.shared_from_this());
 }

@@ -86,11 +86,11 @@ class Waiters {
   // Coming and going
 
   /// Parks a need; true where an earlier one of the same epoch has to be seen first. `lag`: the server's, where the
-  /// need is for the epoch that it is in, else zero.
+  /// need is for the epoch that it is in, else zero. Where this process has no memory for it, it is not parked.
   bool Add(Need& need, Duration lag);
 
   /// The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position.
-  void GiveUp(Need& need, TimePoint now);
+  void GiveUp(Need& need, TimePoint now) noexcept;
 
   /// The server or its epoch is another one: what it did not know, it may know now.
   void ForgetUnknown() { unknown_.clear(); }
@@ -103,13 +103,14 @@ class Waiters {
   /// What to ask for: of each epoch the least position that somebody waits for (the others come after it).
   std::vector<WriteId> Choose(TimePoint now, TimePoint wanted_at);
 
-  // Answers; each returns the groups that are over
+  // Answers, and the groups that are over by them
 
   /// Settles what the answers decide, and the proofs that came with them: the server has applied so much.
   /// `proof`: by which question they came.
   /// `lag`: the server's, after this answer, for needs of the epoch that it is in.
-  Groups Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
-                TimePoint now, const Proof& proof, const std::string& epoch, Duration lag);
+  /// `released`: gets what is over, also where an exception comes.
+  void Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
+              TimePoint now, const Proof& proof, const std::string& epoch, Duration lag, Groups& released);
 
   /// One answer for whoever waits.
   Groups AnswerAll(const Visibility& answer);
@@ -133,11 +134,17 @@ class Waiters {
     WriteId write_id;
     std::vector<NeedPtr> needs;
   };
+  using StuckBy = std::map<std::string, Stuck>;
+  // One store's writes of objects, in an order.
+  struct ByWrite {
+    bool operator()(const WriteId* one, const WriteId* other) const noexcept;
+  };
 
   bool Keep(Need& need);
   void Count(const Need& need, int change);
   Need* First(const std::string& epoch);
-  void ForgetOther(Need& need);
+  void ForgetOther(const Need& need) noexcept;
+  void Remember(const Need& need, TimePoint now);
   void AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, const Proof& proof,
                       Groups& released);
   void AnswerOther(const WriteId& write_id, const Visibility& answer, const Proof& proof, Groups& released);
@@ -146,8 +153,11 @@ class Waiters {
   std::string Overload(const Need& need, Duration lag, TimePoint now) const;
   void NoteTimeout(const Need& need, TimePoint now);
   void ForgetOld(TimePoint now);
-  void Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released);
-  std::vector<NeedPtr> TakeAll();
+  void Reach(PositionQueue& queue, std::uint64_t counter, const Visibility& answer, const Proof& proof,
+             Groups& released);
+  void Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released) noexcept;
+  std::vector<NeedPtr> TakeAll(Groups& released);
+  StuckBy& StuckOf(const Need& need) { return need.is_position ? stuck_epochs_ : stuck_keys_; }
 
   bool in_turns_;
   std::size_t live_ = 0;
@@ -156,10 +166,11 @@ class Waiters {
   std::map<std::string, Probe> probes_;
   std::map<std::string, PositionQueue> ordered_;
   std::list<Others> others_;  // in the order in which they are asked for
-  std::map<std::string, std::list<Others>::iterator> by_write_;
+  std::map<const WriteId*, std::list<Others>::iterator, ByWrite> by_write_;  // by what stands in the list
   std::uint64_t rounds_ = 0;
   std::map<std::string, Unknown> unknown_;
-  std::map<std::string, Stuck> stuck_;
+  StuckBy stuck_epochs_;  // of positions
+  StuckBy stuck_keys_;    // of objects
   Ends applied_;
   TimePoint moved_at_ = kNever;
 };

@@ -20,6 +20,7 @@ bool Places::Take(Group& group) {
     std::int64_t& most = at_store[&need.server->store()];
     most = std::max(most, ++at_server[need.server.get()]);
   }
+  taken_.reserve(at_store.size());  // first: what is taken is given back
   for (const auto& [store, entries] : at_store) {
     if (store->TakePlace(limit, tasks_, entries)) {
       taken_.emplace_back(store, entries);
@@ -51,12 +52,22 @@ TimePoint DeadlineOf(const Group& group) {
   return group.since + (group.timeout == Duration::zero() ? kLook : group.timeout);
 }
 
+namespace {
+
+// What is parked is given up, however its wait ends.
+struct Ending {
+  Group& group;
+  ~Ending() { group.GiveUp(); }
+};
+
+}  // namespace
+
 void WaitFor(Group& group, const WantedWrites& wanted) {
+  const Ending ending{group};
   if (ParkAll(group, wanted)) {
     Places places(false);
     if (places.Take(group)) group.Wait(DeadlineOf(group));
   }
-  group.GiveUp();
 }
 
 StoreResult WaitForServer(const std::shared_ptr<Server>& server, const Lineage& lineage, Duration timeout) {

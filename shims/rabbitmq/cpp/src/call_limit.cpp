@@ -5,15 +5,16 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "antipode/logs.h"
+#include "antipode/shim_tools.h"
 
 namespace antipode::rabbitmq {
 namespace {
@@ -42,7 +43,11 @@ class Watchdog {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::optional<std::string> refused;
     if (!begun_) refused = Begin();
-    calls_.emplace(call->due(), call);
+    try {
+      calls_.emplace(call->due(), call);
+    } catch (const std::bad_alloc& error) {  // the call goes on
+      refused = error.what();
+    }
     if (call->due() < wakes_) changed_.notify_one();
     return refused;
   }
@@ -50,10 +55,10 @@ class Watchdog {
   // Where the system gives no thread, its words; the next call asks for it again.
   std::optional<std::string> Begin() {
     try {
-      std::thread([this] { Run(); }).detach();
+      Detach("antipode-calls", [this] { Run(); });
       begun_ = true;
       return std::nullopt;
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {  // no thread, or no memory for it
       return error.what();
     }
   }

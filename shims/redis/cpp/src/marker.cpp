@@ -1,14 +1,12 @@
 #include "marker.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -82,22 +80,6 @@ void InChild() {
   all.mutex.unlock();
 }
 
-// Blocks all signals of this thread, which are for the application's own, and gives back what it blocked before.
-class BlockedSignals {
- public:
-  BlockedSignals() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
-
 void Install() {
   static const bool installed = [] {
     pthread_atfork(BeforeFork, InParent, InChild);
@@ -164,9 +146,8 @@ void Marker::RemoveUser() {
 void Marker::Start(std::unique_lock<std::mutex>& /*lock*/) {
   changed_->notify_all();
   if (running_ || ended_) return;
-  const BlockedSignals blocked;  // a new thread begins with the signals that its maker blocks
   try {
-    std::thread([self = shared_from_this()] { self->Run(); }).detach();
+    Detach("antipode-marks", [self = shared_from_this()] { self->Run(); });
     running_ = true;
   } catch (const std::exception&) {
     running_ = false;  // no thread, or no memory for it, is to be had: the next write tries again (BAR-61)
@@ -176,7 +157,6 @@ void Marker::Start(std::unique_lock<std::mutex>& /*lock*/) {
 // -- the thread
 
 void Marker::Run() {
-  pthread_setname_np(pthread_self(), "antipode-marks");
   std::unique_lock<std::mutex> lock(mutex_);
   Nanoseconds pause = 0ns;
   Nanoseconds retry = kFirstRetry;
