@@ -28,6 +28,7 @@
 namespace antipode {
 
 class Ages;
+class Group;
 
 /// Servers as a shim knows them: URLs (`std::string`) or clients.
 using Targets = std::vector<std::any>;
@@ -172,7 +173,16 @@ class Store {
   /// Barriers that are parked now.
   std::int64_t parked() const noexcept { return parked_threads_.load() + parked_tasks_.load(); }
   /// Grows when the set of servers changes.
-  std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
+  std::uint64_t generation() const noexcept { return generation_->load(std::memory_order_acquire); }
+  using Generation = std::atomic<std::uint64_t>;
+  /// The same for who may outlive the store.
+  std::shared_ptr<const Generation> shared_generation() const noexcept { return generation_; }
+  /// A group waits until a list has named servers that never did so, and has it asked for that (BAR-53).
+  void AwaitNames(const std::shared_ptr<Group>& group, bool own);
+  /// Has lists and connections looked at anew where it is time; returns the generation so far (BAR-65).
+  std::uint64_t LookAgain();
+  /// Whether a server is not, or not any more, one of those of a reach; as `Servers`.
+  bool HasLost(const Server& server, bool own) const;
   /// Whether what lists the servers is to be asked again, or its last answer stands no more (BAR-22, BAR-53).
   bool RefreshDue(std::chrono::steady_clock::time_point now) const noexcept;
   /// Another wrap or registration under the same name.
@@ -220,7 +230,9 @@ class Store {
   Result<void> Refresh();
   void Take(Source& source, const Targets& targets);
   void RefreshLater();
+  void BeginRefresh() noexcept;
   void RefreshNow() noexcept;
+  bool TellNames();
   std::vector<std::shared_ptr<Server>> EveryServer() const;
 
   const std::string name_;
@@ -231,7 +243,7 @@ class Store {
   std::atomic<std::int64_t> parked_threads_{0};
   std::atomic<std::int64_t> parked_tasks_{0};
   std::atomic<std::int64_t> parked_entries_{0};
-  std::atomic<std::uint64_t> generation_{0};
+  const std::shared_ptr<Generation> generation_ = std::make_shared<Generation>(0);
   std::atomic<std::int64_t> refreshed_at_{0};
   std::atomic<std::int64_t> known_until_{0};  // until then every last answer stands
   std::atomic<bool> looks_{false};  // at what may change by itself: lists, and connections
@@ -248,6 +260,7 @@ class Store {
   std::map<std::string, TimePoint> gone_;  // when discovery took it away
   std::optional<std::optional<std::string>> envelopes_;  // which keys hold envelopes, once a wrap has said it
   std::unique_ptr<std::thread> refresher_;
+  std::vector<std::weak_ptr<Group>> await_names_;
   const std::unique_ptr<Ages> ages_;
 };
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "antipode/logs.h"
+#include "antipode/store.h"
 #include "engine/server_inside.h"
 #include "engine/measures.h"
 #include "engine/threads.h"
@@ -179,8 +180,29 @@ bool Asker::Ended() {
   return true;
 }
 
+// Wakes the barriers that wait here where this server may have left the store: they name the servers anew (BAR-65).
+void Asker::LookForLeave() {
+  {
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    if (inside_.waiters.live() == 0 || inside_.waiters.only_follows()) return;
+  }
+  const std::uint64_t now = inside_.store.LookAgain();  // first: what changes meanwhile shows
+  if (now == known_under_) return;
+  for (const bool own : {false, true}) {
+    if (!inside_.store.HasLost(server_, own)) continue;
+    Groups changing;
+    {
+      const std::lock_guard<std::mutex> lock(inside_.mutex);
+      changing = inside_.waiters.Changing(own);
+    }
+    EndOutdated(changing);
+  }
+  known_under_ = now;
+}
+
 // Sleeps until there is a reason to ask the server, and asks it once.
 void Asker::Turn(Pace& pace) {
+  LookForLeave();
   const Duration own_pace = inside_.shim->OwnPace();
   const Duration shortest = std::max<Duration>({InForce()->poll, own_pace, milliseconds(1)});
   TimePoint due = Due(pace, shortest);

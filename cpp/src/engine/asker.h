@@ -57,6 +57,7 @@ class Asker {
   bool Ended();
   void Wake() noexcept;
   void Turn(Pace& pace);
+  void LookForLeave();
   TimePoint Due(const Pace& pace, Duration shortest);
   Woken Sleep(Duration duration);
   bool Round(bool wanted);
@@ -85,6 +86,7 @@ class Asker {
   std::optional<TimePoint> connected_at_;  // since when the shim's connection may be open
   std::unique_ptr<Watch> watch_;
   bool watchable_ = true;
+  std::uint64_t known_under_ = ~std::uint64_t{0};  // the generation of the store's servers, when it was one of them
 };
 
 }  // namespace antipode

@@ -72,7 +72,8 @@ class Waiter::Waiting : public std::enable_shared_from_this<Waiting> {
       return;
     }
     Completions::Instance().At(DeadlineOf(*group), round);
-    if (!group->Parked() || !has_places || cancelled_.load()) Completions::Instance().Now(round);
+    const bool is_over = !group->Parked() || group->EndOutdated();
+    if (is_over || !has_places || cancelled_.load()) Completions::Instance().Now(round);
   }
 
   void Run() {

@@ -19,6 +19,9 @@ std::shared_ptr<Group> BarrierWaits::Begin(std::function<void()> released) {
   const TimePoint since = group_ ? group_->since : Clock::now();
   group_ = std::make_shared<Group>(plan_->timeout, std::move(released), since);
   group_->looks_twice = plan_->LooksTwice();
+  group_->has_changed = plan_->Outdated();
+  group_->is_own = plan_->reach == Reach::kReplica;
+  plan_->AwaitNames(group_);
   is_due_ = false;
   return group_;
 }
@@ -28,7 +31,7 @@ bool BarrierWaits::Take() {
   if (!parked_.empty()) {
     for (Need& need : group_->needs) need.parked = need.parked || parked_.count(&need.server->store()) > 0;
   }
-  if (group_->overloaded || !(group_->HasWaited() || plan_->IsOutdated())) return true;
+  if (group_->overloaded || !(group_->HasWaited() || plan_->Outdated()())) return true;
   std::vector<Asked> now = plan_->ServersOfNow();
   const bool is_same = std::equal(now.begin(), now.end(), plan_->asked.begin(), HaveSameServers);
   return is_same || !GoesOn(std::move(now));
@@ -49,15 +52,16 @@ bool BarrierWaits::GoesOn(std::vector<Asked> now) {
     for (const auto& server : each.servers) named.insert(server.get());
   }
   const bool has_time = Clock::now() < DeadlineOf(*group_);
+  const bool is_outdated = group_->is_outdated();
   bool has_failed = false;
   std::set<const Server*> joined = named;
   for (const Need& need : group_->needs) {
-    if (Fails(need) && (!has_time || named.count(need.server.get()) > 0)) return false;
+    if (Fails(need) && (!has_time || (!is_outdated && named.count(need.server.get()) > 0))) return false;
     has_failed = has_failed || Fails(need);
     joined.erase(need.server.get());
   }
-  // Where one had failed, nobody has looked whether the others' proofs stand.
-  is_due_ = has_time && (has_failed || !joined.empty());
+  // Where it ended before its time, or one had failed, nobody has looked whether the others' proofs stand.
+  is_due_ = has_time && (is_outdated || has_failed || !joined.empty());
   for (const Need& need : group_->needs) {
     if (is_due_ && need.parked) parked_.insert(&need.server->store());
   }

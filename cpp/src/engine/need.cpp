@@ -46,6 +46,7 @@ bool Group::Parked() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     is_last = --left_ == 0;
+    is_parked_ = true;
   }
   if (!is_last || !Conclude()) return true;
   was_settled_at_once_.store(true);
@@ -104,8 +105,8 @@ bool Group::Conclude() {
 bool Group::End() noexcept {
   const Duration ttl = InForce()->free_path_ttl;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!EndOnce()) return false;
-  if (follows) return true;
+  const bool is_first = EndOnce();
+  if (follows || !(is_first || is_outdated_)) return is_first;
   const auto is_done = [](const Need& need) { return need.done.load(std::memory_order_relaxed); };
   const TimePoint oldest = std::all_of(needs.begin(), needs.end(), is_done) ? Oldest(ttl) : kNever;
   for (Need& need : needs) {
@@ -113,7 +114,30 @@ bool Group::End() noexcept {
       Say(need.answer, Visibility::NotYet(), "it was there, and may be gone again");
     }
   }
-  return true;
+  return is_first;
+}
+
+bool Group::EndOutdated() noexcept {
+  if (!has_changed || !has_changed()) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!is_parked_ || over_) return false;
+  is_outdated_ = true;
+  return EndOnce();
+}
+
+bool Group::is_outdated() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return is_outdated_;
+}
+
+void Group::AwaitNames() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++left_;
+}
+
+bool Group::IsOver() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return over_;
 }
 
 bool Group::is_alone() const {
@@ -161,6 +185,12 @@ void ReleaseAll(const Groups& groups) {
     if (group->is_alone() || threads::Insist([&] { return group->Conclude(); })) {
       threads::Insist([&] { group->Release(); });
     }
+  }
+}
+
+void EndOutdated(const Groups& groups) {
+  for (const auto& group : groups) {
+    if (group->EndOutdated()) threads::Insist([&] { group->Release(); });
   }
 }
 

@@ -123,6 +123,19 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Its only need was settled while it waited: there is nothing that it has to stand together with.
   bool is_alone() const;
 
+  /// Ends the barrier's wait where the servers are others by now, and the barrier names them anew (BAR-65). True for
+  /// the first who ends it: then somebody is to release it.
+  bool EndOutdated() noexcept;
+
+  /// Whether it ended so.
+  bool is_outdated() const;
+
+  /// It waits for the names of servers, too, which end it (BAR-53). To be called before everything is parked.
+  void AwaitNames();
+
+  /// Whether nothing can end it any more.
+  bool IsOver() const;
+
   /// Wakes the barrier.
   void Release();
 
@@ -146,6 +159,10 @@ class Group : public std::enable_shared_from_this<Group> {
   bool looks_twice = false;
   /// All places for waiting were taken.
   bool overloaded = false;
+  /// Whether the servers are others by now; none: it waits where it was parked. Set before anything is parked.
+  std::function<bool()> has_changed;
+  /// They are those of wrapped clients (reach `replica`).
+  bool is_own = false;
 
  private:
   bool EndOnce() noexcept { return !std::exchange(over_, true); }
@@ -157,6 +174,8 @@ class Group : public std::enable_shared_from_this<Group> {
   std::condition_variable changed_;
   int left_ = 1;  // one for the barrier itself, until it has parked everything
   bool over_ = false;
+  bool is_parked_ = false;
+  bool is_outdated_ = false;
   bool is_alone_ = false;
   bool is_released_ = false;
   std::atomic<bool> was_settled_at_once_{false};
@@ -184,6 +203,9 @@ struct Releases {
   ~Releases() { ReleaseAll(groups); }
   Groups groups;
 };
+
+/// Ends the waits of those whose servers are others by now, and wakes them.
+void EndOutdated(const Groups& groups);
 
 /// Ends barriers that cannot pass any more, and wakes them: nothing is asked for again.
 void EndAll(const Groups& groups);

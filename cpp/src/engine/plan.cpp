@@ -166,9 +166,19 @@ bool HaveSameServers(const Asked& one, const Asked& other) {
          one.undiscovered == other.undiscovered;
 }
 
-bool Plan::IsOutdated() const {
-  return std::any_of(asked.begin(), asked.end(),
-                     [](const Asked& each) { return each.store->generation() != each.generation; });
+void Plan::AwaitNames(const std::shared_ptr<Group>& group) const {
+  if (timeout == Duration::zero()) return;  // it only looks (BAR-29)
+  for (const Asked& each : asked) {
+    if (!each.undiscovered.empty()) each.store->AwaitNames(group, reach == Reach::kReplica);
+  }
+}
+
+std::function<bool()> Plan::Outdated() const {
+  std::vector<std::pair<std::shared_ptr<const Store::Generation>, std::uint64_t>> named;
+  for (const Asked& each : asked) named.emplace_back(each.store->shared_generation(), each.generation);
+  return [named = std::move(named)] {
+    return std::any_of(named.begin(), named.end(), [](const auto& each) { return *each.first != each.second; });
+  };
 }
 
 std::vector<Asked> Plan::ServersOfNow() const {

@@ -4,6 +4,7 @@
 #define ANTIPODE_ENGINE_PLAN_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -73,8 +74,11 @@ struct Plan {
   /// Several servers are all to have had the writes at one instant of the call (BAR-64).
   bool LooksTwice() const;
 
-  /// Whether a judged store's set of servers has changed since they were named.
-  bool IsOutdated() const;
+  /// Whether a judged store's set of servers has changed since they were named. Any thread may ask, at any time.
+  std::function<bool()> Outdated() const;
+
+  /// Has the barrier wait for the names of servers that a list has never named (BAR-53).
+  void AwaitNames(const std::shared_ptr<Group>& group) const;
 
   /// The judged stores with the servers that are known now, without the writes to them (BAR-65).
   std::vector<Asked> ServersOfNow() const;

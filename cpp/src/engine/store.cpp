@@ -6,10 +6,8 @@
 #include <utility>
 
 #include "antipode/wire.h"
-#include "engine/discovery.h"
 #include "engine/in_force.h"
-#include "antipode/logs.h"
-#include "engine/threads.h"
+#include "engine/server_list.h"
 #include "engine/time.h"
 #include "engine/waiters.h"
 
@@ -22,24 +20,6 @@ template <class T>
 void Take(std::optional<T>& member, const std::optional<T>& later) {
   if (later) member = later;
 }
-
-std::shared_ptr<Server> Find(const std::vector<std::shared_ptr<Server>>& servers, std::string_view address) {
-  for (const auto& server : servers) {
-    if (server->address() == address) return server;
-  }
-  return nullptr;
-}
-
-// The application's own function may throw as well as answer with an error.
-Result<Targets> ListedBy(const ListTargets& list) {
-  try {
-    return list();
-  } catch (const std::exception& error) {
-    return Error{ErrorCode::kConfiguration, "AP207", error.what()};
-  }
-}
-
-std::int64_t Ticks(TimePoint now) noexcept { return now.time_since_epoch().count(); }
 
 }  // namespace
 
@@ -68,8 +48,8 @@ Store::Store(const ShimType& type, StoreOptions options)
       ages_(std::make_unique<Ages>()) {}
 
 Store::~Store() {
+  Retire();  // first: the threads that ask have the lists asked for, too
   if (refresher_) refresher_->join();
-  Retire();
 }
 
 std::shared_ptr<const StoreOptions> Store::options() const {
@@ -196,7 +176,7 @@ std::shared_ptr<Lead> Store::Follow(const StoreOptions& options, const std::any&
   const auto before = std::pair(Judged(true), Judged(false));
   const auto lead = std::make_shared<Lead>(Known(target, std::move(address)), descriptor);
   reached_.push_back({lead, lead->server(), is_region, !descriptor});
-  if (std::pair(Judged(true), Judged(false)) != before) generation_.fetch_add(1, std::memory_order_acq_rel);
+  if (std::pair(Judged(true), Judged(false)) != before) generation_->fetch_add(1, std::memory_order_acq_rel);
   return lead;
 }
 
@@ -257,14 +237,14 @@ void Store::LookAtLeads() {
     reached_.swap(stays);
     throw;
   }
-  if (!leaves.empty()) generation_.fetch_add(1, std::memory_order_acq_rel);
+  if (!leaves.empty()) generation_->fetch_add(1, std::memory_order_acq_rel);
 }
 
 std::shared_ptr<Server> Store::Add(ServersByAddress& group, const std::any& target, std::string address) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (auto there = Find(group, address)) return there;
   group.push_back(Known(target, std::move(address)));
-  generation_.fetch_add(1, std::memory_order_acq_rel);
+  generation_->fetch_add(1, std::memory_order_acq_rel);
   return group.back();
 }
 
@@ -326,16 +306,6 @@ std::vector<std::string> Store::Gone(bool own) {
   return addresses;
 }
 
-std::string Store::Undiscovered(bool own) const {
-  const TimePoint now = Clock::now();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (own && !(own_.empty() && reached_.empty())) return {};
-  for (const auto& source : sources_) {
-    if (!source->given_at || now - *source->given_at > discovery::stands.load()) return source->words;
-  }
-  return {};
-}
-
 std::shared_ptr<Server> Store::ServerAt(std::string_view address) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Reached& each : reached_) {
@@ -343,103 +313,6 @@ std::shared_ptr<Server> Store::ServerAt(std::string_view address) const {
   }
   const auto own = Find(own_, address);
   return own ? own : Find(Listed(), address);
-}
-
-bool Store::RefreshDue(TimePoint now) const noexcept {
-  if (!looks_.load(std::memory_order_acquire)) return false;
-  return Ticks(now) - refreshed_at_.load() > discovery::refresh.load().count() || Ticks(now) > known_until_.load();
-}
-
-void Store::RefreshLater() {
-  const TimePoint now = Clock::now();
-  if (Ticks(now) - refreshed_at_.load() < discovery::retry.load().count() || !threads::MayStart() ||
-      refreshing_.exchange(true)) {
-    return;
-  }
-  refreshed_at_.store(Ticks(now));
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (refresher_) refresher_->join();  // it has ended: it was it that took `refreshing_` back
-  refresher_.reset();
-  try {
-    refresher_ = threads::Start("antipode-list", [this] { RefreshNow(); });
-  } catch (const std::exception& error) {  // whoever comes next asks for a thread again (BAR-61)
-    logs::Say("AP209", LogLevel::kWarning, "no thread asks for the servers of a store", error.what());
-    refreshing_.store(false);
-  }
-}
-
-void Store::RefreshNow() noexcept {
-  try {
-    const Result<void> done = Refresh();
-    if (!done.ok()) {  // the application's function: its last answer stands for a while
-      logs::Warn("AP207", "replicas " + name_,
-                 "the function for the replicas of " + name_ + " failed: " + done.error().Words());
-    }
-  } catch (const std::exception& error) {  // the next one goes on with what this one left (BAR-61)
-    logs::Say("AP209", LogLevel::kWarning, "the thread that asks for the servers of a store failed", error.what());
-  }
-  refreshing_.store(false);
-}
-
-// Looks at the connections, and asks the functions again. An empty answer, and an error, are a fault of theirs: the
-// last answer stands for a while (BAR-53).
-Result<void> Store::Refresh() {
-  LookAtLeads();
-  std::vector<std::shared_ptr<Source>> sources;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    sources = sources_;
-  }
-  Result<void> done;
-  for (const auto& source : sources) {
-    const Result<Targets> listed = ListedBy(source->list);
-    if (listed.ok() && !listed->empty()) {
-      Take(*source, *listed);
-    } else {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      source->words = listed.ok() ? "the function for them names no server" : listed.error().Words();
-      if (!listed.ok()) done = listed.error();
-    }
-  }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const ServersByAddress listed = Listed();
-  const auto is_over = [&](const auto& each) {
-    return !each->Asking() || Find(own_, each->address()) || Find(listed, each->address());
-  };
-  former_.erase(std::remove_if(former_.begin(), former_.end(), is_over), former_.end());
-  TimePoint until = TimePoint::max();
-  for (const auto& source : sources_) {
-    until = std::min(until, source->given_at ? *source->given_at + discovery::stands.load() : TimePoint());
-  }
-  known_until_.store(Ticks(until));
-  refreshed_at_.store(Ticks(Clock::now()));
-  return done;
-}
-
-// One answer; a server that nobody names any more is gone.
-void Store::Take(Source& source, const Targets& targets) {
-  const TimePoint now = Clock::now();
-  ServersByAddress named;  // those of before, in the end: what nobody holds goes without the lock
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (const std::any& target : targets) {
-    std::string address = shim_->Address(target);
-    if (!Find(named, address)) named.push_back(Known(target, std::move(address)));
-  }
-  // Its thread may not be the last to hold a server.
-  former_.insert(former_.end(), source.servers.begin(), source.servers.end());
-  source.servers.swap(named);
-  try {
-    const ServersByAddress listed = Listed();
-    for (const auto& server : named) {
-      if (!Find(listed, server->address())) gone_[server->address()] = now;
-    }
-  } catch (const std::bad_alloc&) {  // who leaves is named: they leave the next time (BAR-61)
-    source.servers.swap(named);
-    throw;
-  }
-  for (const auto& server : source.servers) gone_.erase(server->address());
-  if (!source.given_at || named != source.servers) generation_.fetch_add(1, std::memory_order_acq_rel);
-  source.given_at = now;
 }
 
 std::vector<std::shared_ptr<Server>> Store::EveryServer() const {
@@ -492,6 +365,7 @@ void Store::AfterForkInParent() {
 
 void Store::AfterForkInChild() {
   static_cast<void>(refresher_.release());  // the parent's
+  await_names_.clear();
   refreshing_.store(false);
   parked_threads_.store(0);
   parked_tasks_.store(0);

@@ -59,6 +59,16 @@ bool Waiters::awaited() const {
   });
 }
 
+Groups Waiters::Changing(bool own) const {
+  Groups changing;
+  for (const NeedPtr& need : All()) {
+    if (need->group.has_changed && need->group.is_own == own) changing.push_back(need->group.shared_from_this());
+  }
+  std::sort(changing.begin(), changing.end());
+  changing.erase(std::unique(changing.begin(), changing.end()), changing.end());
+  return changing;
+}
+
 std::optional<std::uint64_t> Waiters::Nearest(const std::string& epoch) {
   if (only_follows() || !others_.empty()) return std::nullopt;
   std::optional<std::uint64_t> nearest;
@@ -192,6 +202,7 @@ void Waiters::GiveUp(Need& need, TimePoint now) noexcept {
   ForgetOther(need);
   const auto queue = need.is_position ? ordered_.find(need.epoch) : ordered_.end();
   if (queue != ordered_.end()) queue->second.GivenUp();
+  if (need.group.is_outdated()) return;  // its barrier goes on elsewhere
   try {
     Remember(need, now);
   } catch (const std::bad_alloc&) {  // whoever comes next waits as if this one had not
@@ -305,13 +316,18 @@ Groups Waiters::LeaveOut() {
   return released;
 }
 
-// All of them; where there is no memory for it, none.
-std::vector<NeedPtr> Waiters::TakeAll(Groups& released) {
+std::vector<NeedPtr> Waiters::All() const {
   std::vector<NeedPtr> needs;
   for (const auto& [epoch, queue] : ordered_) {
     for (NeedPtr& need : queue.All()) needs.push_back(std::move(need));
   }
   for (const Others& others : others_) needs.insert(needs.end(), others.needs.begin(), others.needs.end());
+  return needs;
+}
+
+// All of them; where there is no memory for it, none.
+std::vector<NeedPtr> Waiters::TakeAll(Groups& released) {
+  std::vector<NeedPtr> needs = All();
   MakeRoom(released, needs.size());
   ordered_.clear();
   by_write_.clear();

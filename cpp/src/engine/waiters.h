@@ -78,6 +78,9 @@ class Waiters {
   /// Whether a barrier waits for any of it now: not one that only looks or records, and no prober.
   bool awaited() const;
 
+  /// The barriers of a reach that wait for any of it, and name their servers anew where those change.
+  Groups Changing(bool own) const;
+
   /// The least position of this epoch that is waited for; nothing where something else is, too, or nobody waits.
   std::optional<std::uint64_t> Nearest(const std::string& epoch);
 
@@ -156,6 +159,7 @@ class Waiters {
   void Reach(PositionQueue& queue, std::uint64_t counter, const Visibility& answer, const Proof& proof,
              Groups& released);
   void Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released) noexcept;
+  std::vector<NeedPtr> All() const;
   std::vector<NeedPtr> TakeAll(Groups& released);
   StuckBy& StuckOf(const Need& need) { return need.is_position ? stuck_epochs_ : stuck_keys_; }
 

@@ -45,7 +45,7 @@ bool ParkAll(Group& group, const WantedWrites& wanted) {
     Need& need = group.Add(*write_id, server);
     if (Clock::now() < deadline) server->Park(need);
   }
-  return group.Parked();
+  return group.Parked() && !group.EndOutdated();  // what left before it was parked there, nobody else sees
 }
 
 TimePoint DeadlineOf(const Group& group) {

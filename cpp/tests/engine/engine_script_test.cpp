@@ -313,16 +313,7 @@ INSTANTIATE_TEST_SUITE_P(Each, EngineScript, ::testing::ValuesIn(Ids()), [](cons
   return name;
 });
 
-// What C++ does not do as the other languages do, and why.
-const std::map<std::string, std::string>& Exceptions() {
-  static const std::map<std::string, std::string> exceptions = {
-      {"discovery-is-empty-at-first", "a list that never named a server is unproven at once (BAR-53)"}};
-  return exceptions;
-}
-
 TEST_P(EngineScript, Runs) {
-  const auto exception = Exceptions().find(GetParam());
-  if (exception != Exceptions().end()) GTEST_SKIP() << exception->second;
   for (const Json& each : CasesOf("engine-script")) {
     if (each.at("id") == GetParam()) Script(each).Run();
   }

@@ -1,0 +1,188 @@
+// What a store does to have its servers named: it asks functions, and looks at connections (BAR-22, BAR-52 to BAR-54).
+#include "engine/discovery.h"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "antipode/store.h"
+#include "engine/need.h"
+#include "engine/server_list.h"
+#include "engine/threads.h"
+
+namespace antipode {
+namespace {
+
+constexpr Duration kFirstPause = std::chrono::milliseconds(50);  // between two questions while somebody waits
+
+// The application's own function may throw as well as answer with an error.
+Result<Targets> ListedBy(const ListTargets& list) {
+  try {
+    return list();
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::kConfiguration, "AP207", error.what()};
+  }
+}
+
+std::int64_t Ticks(TimePoint now) noexcept { return now.time_since_epoch().count(); }
+
+}  // namespace
+
+std::string Store::Undiscovered(bool own) const {
+  const TimePoint now = Clock::now();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (own && !(own_.empty() && reached_.empty())) return {};
+  for (const auto& source : sources_) {
+    if (!source->given_at || now - *source->given_at > discovery::stands.load()) return source->words;
+  }
+  return {};
+}
+
+bool Store::RefreshDue(TimePoint now) const noexcept {
+  if (!looks_.load(std::memory_order_acquire)) return false;
+  return Ticks(now) - refreshed_at_.load() > discovery::refresh.load().count() || Ticks(now) > known_until_.load();
+}
+
+void Store::RefreshLater() {
+  if (Ticks(Clock::now()) - refreshed_at_.load() >= discovery::retry.load().count()) BeginRefresh();
+}
+
+void Store::BeginRefresh() noexcept {
+  if (!threads::MayStart() || refreshing_.exchange(true)) return;
+  refreshed_at_.store(Ticks(Clock::now()));
+  try {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (refresher_) refresher_->join();  // it has ended: it was it that took `refreshing_` back
+    refresher_.reset();
+    refresher_ = threads::Start("antipode-list", [this] { RefreshNow(); });
+  } catch (const std::exception& error) {  // whoever comes next asks for a thread again (BAR-61)
+    logs::Say("AP209", LogLevel::kWarning, "no thread asks for the servers of a store", error.what());
+    refreshing_.store(false);
+  }
+}
+
+void Store::RefreshNow() noexcept {
+  Duration pause = kFirstPause;
+  while (true) {
+    try {
+      const Result<void> done = Refresh();
+      if (!done.ok()) {  // the application's function: its last answer stands for a while
+        logs::Warn("AP207", "replicas " + name_,
+                   "the function for the replicas of " + name_ + " failed: " + done.error().Words());
+      }
+    } catch (const std::exception& error) {  // the next one goes on with what this one left (BAR-61)
+      logs::Say("AP209", LogLevel::kWarning, "the thread that asks for the servers of a store failed", error.what());
+    }
+    if (!threads::Insist([this] { return TellNames(); })) return;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, discovery::retry.load());
+  }
+}
+
+// Those who wait for names go on where the names are there; true where somebody waits on, else this thread ends.
+bool Store::TellNames() {
+  Groups waiting;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& each : await_names_) {
+      if (auto group = each.lock()) waiting.push_back(std::move(group));
+    }
+  }
+  EndOutdated(waiting);
+  const auto is_over = [](const std::weak_ptr<Group>& each) {
+    const auto group = each.lock();
+    return group == nullptr || group->IsOver();
+  };
+  const std::lock_guard<std::mutex> lock(mutex_);
+  await_names_.erase(std::remove_if(await_names_.begin(), await_names_.end(), is_over), await_names_.end());
+  const bool goes_on = !await_names_.empty() && threads::MayStart();
+  if (!goes_on) refreshing_.store(false);  // under the lock: who comes now begins another thread
+  return goes_on;
+}
+
+void Store::AwaitNames(const std::shared_ptr<Group>& group, bool own) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (own && !(own_.empty() && reached_.empty())) return;
+    const auto is_unknown = [](const auto& source) { return !source->given_at; };
+    if (std::none_of(sources_.begin(), sources_.end(), is_unknown)) return;
+    await_names_.push_back(group);
+    group->AwaitNames();
+  }
+  BeginRefresh();
+}
+
+std::uint64_t Store::LookAgain() {
+  if (RefreshDue(Clock::now())) RefreshLater();
+  return generation();
+}
+
+bool Store::HasLost(const Server& server, bool own) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return Find(Judged(own), server.address()).get() != &server;
+}
+
+// Looks at the connections, and asks the functions again. An empty answer, and an error, are a fault of theirs: the
+// last answer stands for a while (BAR-53).
+Result<void> Store::Refresh() {
+  LookAtLeads();
+  std::vector<std::shared_ptr<Source>> sources;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sources = sources_;
+  }
+  Result<void> done;
+  for (const auto& source : sources) {
+    const Result<Targets> listed = ListedBy(source->list);
+    if (listed.ok() && !listed->empty()) {
+      Take(*source, *listed);
+    } else {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      source->words = listed.ok() ? "the function for them names no server" : listed.error().Words();
+      if (!listed.ok()) done = listed.error();
+    }
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const ServersByAddress listed = Listed();
+  const auto is_over = [&](const auto& each) {
+    return !each->Asking() || Find(own_, each->address()) || Find(listed, each->address());
+  };
+  former_.erase(std::remove_if(former_.begin(), former_.end(), is_over), former_.end());
+  TimePoint until = TimePoint::max();
+  for (const auto& source : sources_) {
+    until = std::min(until, source->given_at ? *source->given_at + discovery::stands.load() : TimePoint());
+  }
+  known_until_.store(Ticks(until));
+  refreshed_at_.store(Ticks(Clock::now()));
+  return done;
+}
+
+// One answer; a server that nobody names any more is gone.
+void Store::Take(Source& source, const Targets& targets) {
+  const TimePoint now = Clock::now();
+  ServersByAddress named;  // those of before, in the end: what nobody holds goes without the lock
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::any& target : targets) {
+    std::string address = shim_->Address(target);
+    if (!Find(named, address)) named.push_back(Known(target, std::move(address)));
+  }
+  // Its thread may not be the last to hold a server.
+  former_.insert(former_.end(), source.servers.begin(), source.servers.end());
+  source.servers.swap(named);
+  try {
+    const ServersByAddress listed = Listed();
+    for (const auto& server : named) {
+      if (!Find(listed, server->address())) gone_[server->address()] = now;
+    }
+  } catch (const std::bad_alloc&) {  // who leaves is named: they leave the next time (BAR-61)
+    source.servers.swap(named);
+    throw;
+  }
+  for (const auto& server : source.servers) gone_.erase(server->address());
+  if (!source.given_at || named != source.servers) generation_->fetch_add(1, std::memory_order_acq_rel);
+  source.given_at = now;
+}
+
+}  // namespace antipode
