@@ -343,11 +343,13 @@ void Waiters::EndLooks(Groups& released, const std::string& epoch, Duration lag,
   left.reserve(looks_.size());
   for (const NeedPtr& need : looks_) {
     if (need->done.load(std::memory_order_relaxed)) continue;
-    if (need->first_round > rounds_ || !need->answer) {  // not asked for, or not answered yet
+    const bool hopes = need->group.timeout > Duration::zero();
+    if (need->first_round > rounds_ || !need->answer || (hopes && need->answer->unanswered)) {
+      // Not asked for, or not answered yet.
       left.push_back(need);
       continue;
     }
-    if (need->group.timeout > Duration::zero()) {
+    if (hopes) {
       const std::string why = Overload(*need, need->epoch == epoch ? lag : Duration::zero(), now);
       if (why.empty()) continue;  // it waits on
       need->overloaded = true;

@@ -68,6 +68,21 @@ TEST_F(EngineTest, TimeoutsOfOneKeyDoNotCountAgainstAnother) {
   EXPECT_TRUE(judge("never", 50ms).complete()) << "it is looked up before it is refused";
 }
 
+// BAR-40: where the question was put off, nobody has looked.
+TEST_F(EngineTest, AQuestionThatIsPutOffIsNoLook) {
+  std::atomic<bool> is_put_off{false};
+  MakeFakeStore("s", {MakeFake("busy", [&](Span<const WriteId> ids, Server&) {
+    return Answers(std::vector(ids.size(), is_put_off ? Visibility::Unanswered("throttled") : Visibility::NotYet()));
+  })});
+  const auto judge = [](Duration timeout) {
+    return Barrier(Lineage(Object("s", "never")), Proceeding(timeout)).store("s").reason;
+  };
+  for (int n = 0; n < 6; ++n) judge(50ms);
+  EXPECT_NE(judge(90ms).find("in a row timed out"), std::string::npos);
+  is_put_off = true;
+  EXPECT_EQ(judge(90ms).find("in a row timed out"), std::string::npos);
+}
+
 // BAR-60: parking is not the dearer the more wait, the deadline holds meanwhile, and so many park at most.
 TEST_F(EngineTest, AHostileLineageIsNoOutage) {
   std::atomic<bool> is_there{false};

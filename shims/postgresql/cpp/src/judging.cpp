@@ -144,7 +144,7 @@ Visibility JudgeAt(const std::string& name, std::uint64_t wanted, const Seen& se
   }
   if (!bad) return Visibility::Visible();
   if (all_bad) return *bad;
-  return Visibility::NotYet("its receiver is down, and it may be on another timeline: " + bad->reason);
+  return Visibility::Unanswered("its receiver is down, and it may be on another timeline: " + bad->reason);
 }
 
 }  // namespace antipode::postgresql
