@@ -44,7 +44,7 @@ class RecordsTest : public EngineTest {
     std::filesystem::remove_all(folder_);
   }
   ~RecordsTest() override {
-    records::Flush(5s);
+    Shutdown();  // who is followed still, or read again, would write into the folder while it is taken away
     std::filesystem::remove_all(folder_);
   }
 
