@@ -260,6 +260,18 @@ def test_withdrawn_branches_are_closed_and_gone(world: World) -> None:
     assert eventually(before).complete
 
 
+def test_a_second_taker_of_one_text_is_warned_of(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """BRANCH-28: the first close stands (BRANCH-10), and what the second taker wrote is in nothing."""
+    task, _ = world.hand_over()
+    world.run(task, "first")
+    world.run(task, "nothing", close=False)
+    with antipode.message_scope(task):
+        antipode.close()  # it has written nothing
+    assert "several takers" not in caplog.text
+    world.run(task, "second")
+    assert "several takers" in caplog.text
+
+
 def test_a_branch_that_its_task_closed_stays_whoever_withdraws_it(world: World) -> None:
     """BRANCH-27: the publish raised, and the message came all the same."""
     world.posts.freeze("b")

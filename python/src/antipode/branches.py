@@ -184,7 +184,15 @@ def _write(branch: BranchId, lineage: Lineage) -> bool:
     life = row_life(branch)
     text = row_text(branch, lineage, store.options.lineage_out, life)
     is_first = table.close_branch(branch.id, text, life)
-    if not is_first:
+    if not is_first and lineage:
+        logs.warn(
+            "branch twice",
+            f"{logs.shown(str(branch))} was closed before, and what this task wrote is in no branch: its message came "
+            "twice, or has several takers. Hand each of them a message of its own.",
+            count_as="dropped",
+            code="AP118",
+        )
+    elif not is_first:
         logs.info("branch twice", f"{logs.shown(str(branch))} was closed before: the first close stands.", code="AP118")
     return is_first
 
