@@ -49,7 +49,8 @@ class Background(threading.Thread):
     """
 
     def __init__(self, target: Callable[[], object], name: str) -> None:
-        super().__init__(target=target, name=name, daemon=True)
+        super().__init__(name=name, daemon=True)
+        self._act = target
         self._started: Any = _Unawaited()
         self._has_begun = threading.Lock()
         self._has_begun.acquire()
@@ -68,4 +69,4 @@ class Background(threading.Thread):
         """Do its work, unless nobody counts on it any more."""
         if self._goes.acquire(False):
             self._has_begun.release()
-            super().run()
+            self._act()  # the base's `run` takes memory first, and nobody would know that it had none
