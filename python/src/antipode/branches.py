@@ -186,7 +186,7 @@ def _write(branch: BranchId, lineage: Lineage) -> bool:
     is_first = table.close_branch(branch.id, text, life)
     if not is_first and lineage:
         logs.warn(
-            "branch twice",
+            "branch taken twice",
             f"{logs.shown(str(branch))} was closed before, and what this task wrote is in no branch: its message came "
             "twice, or has several takers. Hand each of them a message of its own.",
             count_as="dropped",
