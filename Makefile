@@ -84,7 +84,7 @@ test-stores: servers
 	@.venv/bin/uv pip install -q --python $(PY) -r requirements/spark.txt
 	@code=0; $(PY) -m pytest -q $(WORKERS) -m $(SHORT) --other-stores "$(LEAN)" $(PYTEST) || code=1; \
 		$(PY) -m pytest -q -m stores -s $(PYTEST) || code=1; \
-		scripts/nth-java || code=1; scripts/races-java || code=1; scripts/races-cpp || code=1; exit $$code
+		scripts/nth-java || code=1; scripts/nth-cpp || code=1; scripts/races-java || code=1; scripts/races-cpp || code=1; exit $$code
 
 fuzz: setup
 	@$(PY) -m pytest -q -m fuzz -s $(PYTEST)
