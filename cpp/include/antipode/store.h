@@ -206,6 +206,9 @@ class Store {
     ListTargets list;
     ServersByAddress servers = {};
     std::optional<TimePoint> given_at = {};
+    std::optional<TimePoint> told_at = {};  // when the last question was asked that came to anything
+
+    bool IsCurrent(TimePoint now) const noexcept;  // BAR-67
     std::string words = "nobody has asked for them yet";  // the last fault
   };
 
@@ -228,7 +231,7 @@ class Store {
   ServersByAddress Listed() const;
   ServersByAddress Judged(bool own) const;
   Result<void> Refresh();
-  void Take(Source& source, const Targets& targets);
+  void Take(Source& source, const Targets& targets, TimePoint asked_at);
   void RefreshLater();
   void BeginRefresh() noexcept;
   void RefreshNow() noexcept;

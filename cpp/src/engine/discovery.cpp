@@ -30,12 +30,17 @@ std::int64_t Ticks(TimePoint now) noexcept { return now.time_since_epoch().count
 
 }  // namespace
 
+bool Store::Source::IsCurrent(TimePoint now) const noexcept {
+  return given_at.has_value() && told_at.has_value() && now - *told_at <= discovery::current.load();
+}
+
 std::string Store::Undiscovered(bool own) const {
   const TimePoint now = Clock::now();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (own && !(own_.empty() && reached_.empty())) return {};
   for (const auto& source : sources_) {
     if (!source->given_at || now - *source->given_at > discovery::stands.load()) return source->words;
+    if (!source->IsCurrent(now)) return "what was said of them is too old";
   }
   return {};
 }
@@ -106,7 +111,7 @@ void Store::AwaitNames(const std::shared_ptr<Group>& group, bool own) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (own && !(own_.empty() && reached_.empty())) return;
-    const auto is_unknown = [](const auto& source) { return !source->given_at; };
+    const auto is_unknown = [now = Clock::now()](const auto& source) { return !source->IsCurrent(now); };
     if (std::none_of(sources_.begin(), sources_.end(), is_unknown)) return;
     await_names_.push_back(group);
     group->AwaitNames();
@@ -135,11 +140,15 @@ Result<void> Store::Refresh() {
   }
   Result<void> done;
   for (const auto& source : sources) {
+    const TimePoint asked_at = Clock::now();
     const Result<Targets> listed = ListedBy(source->list);
     if (listed.ok() && !listed->empty()) {
-      Take(*source, *listed);
+      Take(*source, *listed, asked_at);
     } else {
       const std::lock_guard<std::mutex> lock(mutex_);
+      // Its last answer stands again: who waits for another one goes on.
+      if (source->given_at && !source->IsCurrent(Clock::now())) generation_->fetch_add(1, std::memory_order_acq_rel);
+      source->told_at = asked_at;
       source->words = listed.ok() ? "the function for them names no server" : listed.error().Words();
       if (!listed.ok()) done = listed.error();
     }
@@ -152,7 +161,10 @@ Result<void> Store::Refresh() {
   former_.erase(std::remove_if(former_.begin(), former_.end(), is_over), former_.end());
   TimePoint until = TimePoint::max();
   for (const auto& source : sources_) {
-    until = std::min(until, source->given_at ? *source->given_at + discovery::stands.load() : TimePoint());
+    if (!source->given_at) until = TimePoint();
+    if (until == TimePoint()) break;
+    until = std::min({until, *source->given_at + discovery::stands.load(),
+                      source->told_at.value_or(*source->given_at) + discovery::current.load()});
   }
   known_until_.store(Ticks(until));
   refreshed_at_.store(Ticks(Clock::now()));
@@ -160,7 +172,7 @@ Result<void> Store::Refresh() {
 }
 
 // One answer; a server that nobody names any more is gone.
-void Store::Take(Source& source, const Targets& targets) {
+void Store::Take(Source& source, const Targets& targets, TimePoint asked_at) {
   const TimePoint now = Clock::now();
   ServersByAddress named;  // those of before, in the end: what nobody holds goes without the lock
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -181,8 +193,9 @@ void Store::Take(Source& source, const Targets& targets) {
     throw;
   }
   for (const auto& server : source.servers) gone_.erase(server->address());
-  if (!source.given_at || named != source.servers) generation_->fetch_add(1, std::memory_order_acq_rel);
+  if (!source.IsCurrent(now) || named != source.servers) generation_->fetch_add(1, std::memory_order_acq_rel);
   source.given_at = now;
+  source.told_at = asked_at;
 }
 
 }  // namespace antipode

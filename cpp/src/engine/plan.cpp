@@ -111,13 +111,17 @@ Result<void> TakePolicies(Plan& plan, const BarrierOptions& options, const Setti
 
 // A store with the servers that are known now, and with what is said of the others where a barrier relies on them.
 Asked WithServers(std::shared_ptr<Store> store, Reach reach, bool waits) {
+  constexpr int kMostTries = 100;
   const bool is_own = reach == Reach::kReplica;
   Asked asked;
-  asked.generation = store->generation();  // first: what changes meanwhile shows
-  asked.servers = store->Servers(is_own);
-  if (waits) {
-    asked.gone = store->Gone(is_own);
-    asked.undiscovered = store->Undiscovered(is_own);
+  for (int left = kMostTries; left > 0; --left) {
+    asked.generation = store->generation();  // first: what changes meanwhile shows
+    asked.servers = store->Servers(is_own);
+    if (waits) {
+      asked.gone = store->Gone(is_own);
+      asked.undiscovered = store->Undiscovered(is_own);
+    }
+    if (store->generation() == asked.generation) break;  // else who left may be in both, and who joined in neither
   }
   asked.store = std::move(store);
   return asked;

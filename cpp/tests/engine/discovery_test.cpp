@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
+#include "engine/discovery.h"
 #include "engine/fakes.h"
 #include "engine/log_test.h"
 #include "environment.h"
@@ -18,6 +21,7 @@ class DiscoveryTest : public EngineTest {
     const auto type = ShimType::Of<FakeShim>("fake");
     const StoreOptions options = StoreOptions("s").ReplicasFrom([this]() -> Result<Targets> {
       ++asked_;
+      std::this_thread::sleep_for(takes_.load());
       const std::lock_guard<std::mutex> lock(mutex_);
       if (fails_) return Error{ErrorCode::kConfiguration, "AP207", "the catalogue is down"};
       return Targets(listed_.begin(), listed_.end());
@@ -36,6 +40,7 @@ class DiscoveryTest : public EngineTest {
   const FakePtr one_ = MakeFake("one", Always(Visibility::Visible()));
   const FakePtr two_ = MakeFake("two", Always(Visibility::Visible()));
   std::atomic<int> asked_{0};
+  std::atomic<std::chrono::milliseconds> takes_{0ms};
   std::mutex mutex_;
   std::vector<FakePtr> listed_;
   bool fails_ = false;
@@ -58,6 +63,33 @@ TEST_F(DiscoveryTest, AnEmptyAnswerIsAFaultAndNotTheClientsOwnServer) {
     const int before = asked_;
     Until([&] { return Judge().complete() && asked_ > before; }, 60s);  // the last answer stands
   }
+}
+
+// BAR-67: a barrier waits for what discovery says now, and a fault of it leaves what it said.
+TEST_F(DiscoveryTest, BehindIdleTimeABarrierWaitsForTheNextAnswer) {
+  List({one_});
+  Register();
+  const Duration current = discovery::current.exchange(1s);
+  for (const bool fails : {false, true}) {
+    EXPECT_TRUE(Judge().satisfied());
+    if (fails) {
+      List({}, true);
+    } else {
+      List({two_});
+    }
+    std::this_thread::sleep_for(1100ms);
+    takes_ = 300ms;
+    const auto began = Clock::now();
+    const BarrierResult result = Barrier(Lineage(Object("s", "k")), Proceeding(60s));
+    EXPECT_TRUE(result.satisfied()) << result.Explain();
+    EXPECT_LT(Clock::now() - began, 30s);
+    const auto servers = result.store("s").servers;
+    ASSERT_EQ(servers.size(), 2U) << result.Explain();
+    EXPECT_EQ(servers.front().address, "two");
+    EXPECT_TRUE(servers.back().left_out);
+    takes_ = 0ms;
+  }
+  discovery::current.store(current);
 }
 
 // BAR-53.
