@@ -24,7 +24,7 @@ std::optional<std::string> WithMember(std::string_view baggage, std::string_view
 // Makes headers carry this lineage text and no older one. With no text the lineage is only taken out.
 void Rewrite(Carrier& headers, const std::optional<std::string>& text, Formats formats);
 
-// Whether a shared cache may keep a response with these headers, for others than its caller (PROP-71).
+// Whether a shared cache may keep a response with these headers, for others than its caller (PROP-34).
 bool IsShared(const Carrier& headers);
 
 // The values of the lines of this name, in order.

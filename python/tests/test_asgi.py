@@ -103,7 +103,7 @@ async def test_a_late_write_goes_into_the_trailer_where_there_is_one(late: list[
 
 
 async def test_a_response_that_a_shared_cache_may_keep_carries_none_and_no_trailer() -> None:
-    """PROP-16, PROP-71."""
+    """PROP-16, PROP-34."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         antipode.append(AFTER)

@@ -1,4 +1,4 @@
-"""Calls that the client's library repeats, and answers of gateways: what the caller knows (PROP-60 to PROP-62)."""
+"""Calls that the client's library repeats, and answers of gateways: what the caller knows (PROP-30 to PROP-32)."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ CALLS = pytest.mark.parametrize("call", [by_retry, by_adapter, by_httpx, by_asyn
 
 @CALLS
 def test_each_attempt_gives_back_its_lineage(call: Call) -> None:
-    """PROP-60."""
+    """PROP-30."""
     answers = bearing("503 Busy", FIRST), bearing("200 OK", LAST)
     with answering(*answers) as url, antipode.scope() as scope:
         assert call(url, 60) == 200
@@ -145,7 +145,7 @@ def test_each_attempt_gives_back_its_lineage(call: Call) -> None:
 
 @CALLS
 def test_an_attempt_without_an_answer_is_a_loss(call: Call) -> None:
-    """PROP-60: the last attempt's answer says nothing of it."""
+    """PROP-30: the last attempt's answer says nothing of it."""
     with answering(None, bearing("200 OK", LAST)) as url, antipode.scope() as scope:
         assert call(url, 1) == 200
         assert scope.lineage.incomplete == {""}
@@ -155,7 +155,7 @@ def test_an_attempt_without_an_answer_is_a_loss(call: Call) -> None:
 
 @CALLS
 def test_an_attempt_that_a_gateway_answered_is_a_loss(call: Call) -> None:
-    """PROP-60, PROP-61."""
+    """PROP-30, PROP-31."""
     with answering(("504 Gateway", []), bearing("200 OK", LAST)) as url, antipode.scope() as scope:
         assert call(url, 60) == 200
         assert scope.lineage.incomplete == {""}
@@ -185,7 +185,7 @@ ONCE = pytest.mark.parametrize("call", [once_by_requests, once_by_httpx, once_by
 @ONCE
 @pytest.mark.parametrize("status", [502, 503, 504])
 def test_a_gateways_own_answer_is_none(call: Callable[[str], int], status: int) -> None:
-    """PROP-61."""
+    """PROP-31."""
     with answering((f"{status} Gateway", [])) as url, antipode.scope() as scope:
         assert call(url) == status
         assert scope.lineage.incomplete == {""}
@@ -196,7 +196,7 @@ def test_a_gateways_own_answer_is_none(call: Callable[[str], int], status: int) 
 @ONCE
 @pytest.mark.parametrize("answer", [bearing("503 Busy", FIRST), bearing("500 Broken"), bearing("404 Missing")])
 def test_an_answer_of_the_callee_is_one(call: Callable[[str], int], answer: Answer) -> None:
-    """PROP-61: with its lineage, or with a status that gateways do not make up."""
+    """PROP-31: with its lineage, or with a status that gateways do not make up."""
     with answering(answer) as url, antipode.scope() as scope:
         call(url)
         assert scope.lineage.is_complete()
@@ -204,7 +204,7 @@ def test_an_answer_of_the_callee_is_one(call: Callable[[str], int], answer: Answ
 
 @ONCE
 def test_a_gateway_before_a_host_that_gets_no_lineage_hides_nothing(call: Callable[[str], int]) -> None:
-    """PROP-61, TRUST-3."""
+    """PROP-31, TRUST-3."""
     antipode.configure(trust="none")
     with answering(("504 Gateway", [])) as url, antipode.scope() as scope:
         call(url)
@@ -212,7 +212,7 @@ def test_a_gateway_before_a_host_that_gets_no_lineage_hides_nothing(call: Callab
 
 
 def test_an_authentication_that_asks_twice_gives_back_both() -> None:
-    """PROP-60: requests sends the second request by the connection of the first answer."""
+    """PROP-30: requests sends the second request by the connection of the first answer."""
     first = bearing("401 Who", FIRST, **{"WWW-Authenticate": DIGEST})
     with answering(first, bearing("200 OK", LAST)) as url, antipode.scope() as scope, requests.Session() as session:
         answer = antipode.requests.wrap(session).get(url, auth=HTTPDigestAuth("a", "b"), timeout=60)
@@ -221,7 +221,7 @@ def test_an_authentication_that_asks_twice_gives_back_both() -> None:
 
 
 def test_an_adapter_and_its_pools_keep_their_state_and_class() -> None:
-    """PROP-60: what counts the attempts is a view of them."""
+    """PROP-30: what counts the attempts is a view of them."""
     with answering(bearing("200 OK"), bearing("200 OK")) as url, requests.Session() as session:
         adapter = RepeatingAdapter()
         session.mount("http://", adapter)
@@ -236,7 +236,7 @@ def test_an_adapter_and_its_pools_keep_their_state_and_class() -> None:
 
 
 def test_the_applications_own_trace_hears_as_before() -> None:
-    """PROP-60: and a redirect's request takes nothing of ours over."""
+    """PROP-30: and a redirect's request takes nothing of ours over."""
     heard: list[str] = []
     with answering(bearing("302 There", FIRST, Location="/b"), bearing("200 OK", LAST)) as url:
         with antipode.scope() as scope, httpx.Client(transport=RepeatingTransport(), timeout=60) as client:
@@ -331,7 +331,7 @@ def stream_aio(target: str) -> None:
 
 @pytest.mark.parametrize("call", [unary, stream, unary_aio, stream_aio])
 def test_a_call_that_grpc_repeats_is_a_loss(call: Callable[[str], None]) -> None:
-    """PROP-62: the client is told of the last attempt alone, and the server says that there were more."""
+    """PROP-32: the client is told of the last attempt alone, and the server says that there were more."""
     with serving() as target, antipode.scope() as scope:
         call(target)
         assert LAST in scope.lineage
@@ -341,13 +341,13 @@ def test_a_call_that_grpc_repeats_is_a_loss(call: Callable[[str], None]) -> None
 
 @pytest.mark.parametrize("given", ["0", "x", "1e3", "\u0661", "9" * 9])
 def test_the_server_says_nothing_of_what_is_no_count(given: str) -> None:
-    """PROP-62: a client may send what it likes."""
+    """PROP-32: a client may send what it likes."""
     assert metadata.repeated([("grpc-previous-rpc-attempts", given)]) == []
 
 
 @pytest.mark.parametrize(("options", "told"), [({}, "1"), ({"edge": True}, None)])
 def test_the_server_tells_its_own_clients_alone(options: dict[str, Any], told: str | None) -> None:
-    """PROP-62, TRUST-3: and of a call that needed one attempt it says nothing."""
+    """PROP-32, TRUST-3: and of a call that needed one attempt it says nothing."""
     with serving(**options) as target, grpc.insecure_channel(target, options=retrying(3)) as channel:
         call = channel.unary_unary("/posts/get")
         _, again = call.with_call(b"", timeout=60)

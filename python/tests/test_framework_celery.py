@@ -236,7 +236,7 @@ def test_eager_tasks_have_scopes_of_their_own(app: Celery, ran: Ran) -> None:
 
 
 def test_eager_chains_and_chords_carry_what_the_tasks_before_wrote(app: Celery, ran: Ran) -> None:
-    """PROP-72: the next task has it, and the sender has not, as with a broker; nor has what comes after."""
+    """PROP-35: the next task has it, and the sender has not, as with a broker; nor has what comes after."""
 
     @app.task(shared=False)  # type: ignore[untyped-decorator]
     def step(*arguments: Any) -> str:

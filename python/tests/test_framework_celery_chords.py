@@ -1,4 +1,4 @@
-"""Fan-in of Celery: whoever a result backend sends for has the lineages of all that it speaks of (PROP-72)."""
+"""Fan-in of Celery: whoever a result backend sends for has the lineages of all that it speaks of (PROP-35)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preforked workers of Celery: what the main process sends for a task that was killed, and their end (PROP-72)."""
+"""Preforked workers of Celery: what the main process sends for a task that was killed, and their end (PROP-35)."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ async def test_redeliver_is_refused_where_it_is_acknowledged_first(url: str) -> 
 
 
 async def test_redeliver_out_of_a_task_group(url: str) -> None:
-    """PROP-73: a group of exceptions holds it."""
+    """PROP-36: a group of exceptions holds it."""
     antipode.configure(redeliver_delay=0.01)
     broker = RabbitBroker(url, middlewares=[antipode.faststream.Middleware])
     store = antipode.memory.Store("s", regions=["a", "b"])

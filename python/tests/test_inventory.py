@@ -1,4 +1,4 @@
-"""The inventory that shims hold their clients' classes against (SHIM-61)."""
+"""The inventory that shims hold their clients' classes against (SHIM-51)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Client:
 
 
 def test_the_ways_of_classes() -> None:
-    """SHIM-61"""
+    """SHIM-51"""
     assert public_ways([Client]) == {"name", "rows", "write"}
 
 
@@ -35,7 +35,7 @@ def test_the_ways_of_classes() -> None:
     ],
 )
 def test_a_way_is_in_one_table(tables: dict[str, list[str]], words: str | None) -> None:
-    """SHIM-61"""
+    """SHIM-51"""
     if words is None:
         check_inventory(public_ways([Client]), tables)
         return

@@ -1,4 +1,4 @@
-"""An application of one protocol in one of another, each with its middleware: one request, one scope (PROP-70)."""
+"""An application of one protocol in one of another, each with its middleware: one request, one scope (PROP-33)."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def test_several_cookies_are_joined(browser: Browser) -> None:
 def test_a_response_that_a_shared_cache_may_keep_sets_none(
     browser: Browser, caplog: pytest.LogCaptureFixture, header: str
 ) -> None:
-    """SESS-12, PROP-71."""
+    """SESS-12, PROP-34."""
     assert cookie_of(browser.get(f"/7?{header}")) is None
     assert "shared caches may keep the response" in caplog.text
 

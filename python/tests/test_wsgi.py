@@ -251,7 +251,7 @@ def test_nested_stacks_share_the_scope_of_the_outermost() -> None:
 
 @pytest.mark.parametrize("word", ["Public", "s-maxage=60"])
 def test_a_response_that_a_shared_cache_may_keep_carries_none(word: str) -> None:
-    """PROP-16, PROP-71."""
+    """PROP-16, PROP-34."""
 
     def app(environ: Any, start_response: Any) -> Iterable[bytes]:
         start_response(

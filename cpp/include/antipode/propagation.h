@@ -90,7 +90,7 @@ void ExtractResponse(const Carrier& headers, std::string_view host, Site site = 
 
 /// Puts what the current request's scope added into the response's headers, before they leave (PROP-13).
 ///
-/// `is_public`: shared caches may keep the response; by default its headers say it (PROP-16, PROP-71).
+/// `is_public`: shared caches may keep the response; by default its headers say it (PROP-16, PROP-34).
 void InjectResponse(Carrier& headers, std::optional<bool> is_public = std::nullopt);
 inline void InjectResponse(Carrier&& headers, std::optional<bool> is_public = std::nullopt) {
   InjectResponse(headers, is_public);

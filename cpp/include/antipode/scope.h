@@ -310,7 +310,7 @@ class [[nodiscard]] Scope {
 
   /// Puts what this request's scope added into the response's headers, before they leave (PROP-13).
   ///
-  /// `is_public`: shared caches may keep the response; by default its headers say it (PROP-16, PROP-71).
+  /// `is_public`: shared caches may keep the response; by default its headers say it (PROP-16, PROP-34).
   void InjectResponse(Carrier& headers, std::optional<bool> is_public = std::nullopt);
   void InjectResponse(Carrier&& headers, std::optional<bool> is_public = std::nullopt) {
     InjectResponse(headers, is_public);

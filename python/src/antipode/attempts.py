@@ -1,4 +1,4 @@
-"""What comes of each attempt of a call that the client's library may repeat by itself (spec PROP-60, PROP-61)."""
+"""What comes of each attempt of a call that the client's library may repeat by itself (spec PROP-30, PROP-31)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Attempts:
         self._last: tuple[int, tuple[str, ...]] | None = None
 
     def answer(self, status: int, values: Sequence[str]) -> None:
-        """Join what an answer brought; a gateway's own stands for a callee whose answer never came (PROP-61)."""
+        """Join what an answer brought; a gateway's own stands for a callee whose answer never came (PROP-31)."""
         answer = status, tuple(values)
         if answer == self._last:
             return  # the call's own end is its last attempt's

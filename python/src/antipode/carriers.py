@@ -157,7 +157,7 @@ def rewrite(get: Callable[[str], str | None], text: str | None, formats: Formats
 
 
 def is_shared(headers: Headers) -> bool:
-    """Whether a shared cache may keep a response with these headers, for others than its caller (PROP-71)."""
+    """Whether a shared cache may keep a response with these headers, for others than its caller (PROP-34)."""
     lines: dict[str, list[str]] = {}
     for name, value in pairs(headers):
         if name in _CACHING or name.endswith("-cdn-cache-control"):

@@ -1,4 +1,4 @@
-"""Celery's chords and errbacks: what a result backend sends is joined of all tasks that it speaks of (spec PROP-72).
+"""Celery's chords and errbacks: what a result backend sends is joined of all tasks that it speaks of (spec PROP-35).
 
 The lineage of each part of a chord rests in the backend beside its result, and is there before it; whoever sends the
 body joins them. What a worker's main process says for a task that was killed has the lineage that the task began with.

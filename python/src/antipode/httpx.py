@@ -130,7 +130,7 @@ _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout,
 
 
 class _Call:
-    """One call through a transport, which may repeat it below us and give the last answer alone (PROP-60).
+    """One call through a transport, which may repeat it below us and give the last answer alone (PROP-30).
 
     What truly leaves is told by httpcore, in the `trace` extension of the request.
     """

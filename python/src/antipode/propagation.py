@@ -178,7 +178,7 @@ class Inbound:
 
 
 class Joined:
-    """This very request, to a middleware inside of the one that opened its scope (PROP-70): that one answers for it."""
+    """This very request, to a middleware inside of the one that opened its scope (PROP-33): that one answers for it."""
 
     __slots__ = ("_outer", "has_session", "protocol", "scope")
 
@@ -213,7 +213,7 @@ class Joined:
 
 
 def joined(came: Arrived, mark: Inbound | Joined | None, protocol: str) -> Joined | None:
-    """Return the request as a middleware of this protocol has it inside of another; None where none is (PROP-70).
+    """Return the request as a middleware of this protocol has it inside of another; None where none is (PROP-33).
 
     `mark` is what one of the same protocol has left in the request. One of another protocol is known by the Context,
     unless the request brings a lineage: that one would have taken it out, so it is another request.
@@ -243,7 +243,7 @@ def extract_request(headers: Headers, peer: str | None = None, *, edge: bool | N
 def inject_response(headers: MutableMapping[str, str], *, public: bool | None = None) -> None:
     """Puts what this request's scope added into the response's headers, before they leave.
 
-    `public` says that shared caches may keep the response; by default its headers say it (PROP-71).
+    `public` says that shared caches may keep the response; by default its headers say it (PROP-34).
     """
     inbound = otel.get_current().get(_INBOUND)
     if not isinstance(inbound, Inbound):

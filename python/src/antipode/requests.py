@@ -114,7 +114,7 @@ class _Adapter(BaseAdapter):
 def _view(plain: Any, base: type[Any], attempts: Attempts) -> Any:
     """Return an object with the very state of this one that tells `attempts` of each time a request is sent.
 
-    urllib3 and adapters repeat a request below us, and give the last answer alone (PROP-60).
+    urllib3 and adapters repeat a request below us, and give the last answer alone (PROP-30).
     """
     view = object.__new__(_derived(base, type(plain), __slots__=("_antipode_attempts", "_antipode_plain")))
     view.__dict__ = plain.__dict__

@@ -54,7 +54,7 @@ class Delivery:
     can_redeliver: bool
     detail: str = ""
     goes_back: bool = field(default=False, kw_only=True)
-    """Whether the message goes back, or has: who acknowledges behind the block asks it (PROP-73)."""
+    """Whether the message goes back, or has: who acknowledges behind the block asks it (PROP-36)."""
 
 
 Change = str | tuple[Lineage, Lineage]

@@ -27,7 +27,7 @@ _NO_ANSWER: Final = frozenset(
 
 
 PREVIOUS_ATTEMPTS: Final = "antipode-previous-attempts"
-"""What a server says of a call that gRPC repeated by itself: the client is told nothing of it (PROP-62)."""
+"""What a server says of a call that gRPC repeated by itself: the client is told nothing of it (PROP-32)."""
 _REPEATED: Final = "grpc-previous-rpc-attempts"
 
 

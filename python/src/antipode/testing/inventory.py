@@ -1,4 +1,4 @@
-"""The inventory of a client: tables that name each public way of its classes (spec SHIM-61).
+"""The inventory of a client: tables that name each public way of its classes (spec SHIM-51).
 
 A shim's test calls `check_inventory` with the ways of the classes that it wraps, and with its tables: what writes, what
 reads, what hands on something that does, what does neither, what is refused. A release of the client that brings a way,

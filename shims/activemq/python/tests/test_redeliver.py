@@ -86,7 +86,7 @@ def test_past_the_limit_the_brokers_own_policy_holds(a: Region, blog: Blog) -> N
 
 
 def test_acknowledging_behind_the_scope_is_refused(a: Region, blog: Blog) -> None:
-    """PROP-73."""
+    """PROP-36."""
     queue, frames = a.queue(), list[Any]()
     publish(a, queue, blog)
     connection = a.wrapped(redeliver_delay=3)

@@ -140,7 +140,7 @@ def test_a_loser_by_the_stores_clock_never_passes(posts: Posts) -> None:
 
 
 def test_a_greater_version_of_another_region_proves_nothing(posts: Posts) -> None:
-    """SHIM-62: region a's machine is ahead, region b's write is later, and a barrier on it asks where a's is."""
+    """SHIM-52: region a's machine is ahead, region b's write is later, and a barrier on it asks where a's is."""
     ahead = HybridClock(place=place_number(posts.lab.region("a")), time_ns=lambda: time.time_ns() + 5 * 10**9)
     posts.wrapped["a"]._antipode.store.shim._clocks[posts.lab.region("a")] = ahead
     wrapped = posts.wrap("a")
@@ -167,7 +167,7 @@ def test_a_greater_version_of_another_region_proves_nothing(posts: Posts) -> Non
     ],
 )
 def test_what_a_version_proves_of_another(there: tuple[int, int], wanted: tuple[int, int], verdict: Verdict) -> None:
-    """SHIM-31, SHIM-62: pairs of a region's number and seconds."""
+    """SHIM-31, SHIM-52: pairs of a region's number and seconds."""
 
     def version(place: int, seconds: int) -> int:
         return HybridClock(place=place, time_ns=lambda: (1_800_000_000 + seconds) * 10**9).next()

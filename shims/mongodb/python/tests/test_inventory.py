@@ -1,4 +1,4 @@
-"""Every public way of PyMongo's and GridFS's classes is known (SHIM-43, SHIM-44, SHIM-61)."""
+"""Every public way of PyMongo's and GridFS's classes is known (SHIM-43, SHIM-44, SHIM-51)."""
 
 from __future__ import annotations
 
@@ -73,19 +73,19 @@ FILES = {
 
 
 def test_every_public_way_is_known() -> None:
-    """SHIM-61: a new release of PyMongo that brings one fails here."""
+    """SHIM-51: a new release of PyMongo that brings one fails here."""
     tables = {"writes": WRITES, "reads": READS, "others": THROUGH_OTHERS, "made": MADE, "neither": NEITHER}
     check_inventory(public_ways(CLASSES), tables)
 
 
 def test_every_public_way_of_gridfs_is_known() -> None:
-    """SHIM-61"""
+    """SHIM-51"""
     check_inventory(public_ways([gridfs.GridFS, gridfs.GridFSBucket, AsyncGridFS, AsyncGridFSBucket]), FILES)
 
 
 @pytest.mark.parametrize(("plain", "made"), RECORDING, ids=lambda each: getattr(each, "__name__", ""))
 def test_what_writes_or_reads_is_ours(plain: type, made: object) -> None:
-    """SHIM-61: each such way of a wrapped part is another one than the plain part's."""
+    """SHIM-51: each such way of a wrapped part is another one than the plain part's."""
     assert callable(made)
     kind = made(plain)
     for name in sorted((WRITES | READS) & public_ways([plain])):

@@ -147,7 +147,7 @@ async def test_the_async_client_does_the_same(posts: Posts, name: str) -> None:
 
 
 def test_cursors_of_gridfs_and_by_class(posts: Posts, name: str) -> None:
-    """SHIM-44, SHIM-60: they wait, and say what they depend on; what they give is as the plain client gives it."""
+    """SHIM-44, SHIM-50: they wait, and say what they depend on; what they give is as the plain client gives it."""
     files = gridfs.GridFS(posts.wrapped["a"][DATABASE])
     posts.posts.insert_one({"_id": name, "v": 1})
     with antipode.scope() as scope:

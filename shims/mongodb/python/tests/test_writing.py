@@ -333,7 +333,7 @@ def test_gridfs_writes_its_files_through_the_shim(posts: Posts, name: str) -> No
 
 
 def test_what_is_made_by_the_clients_classes_records(posts: Posts, name: str) -> None:
-    """SHIM-60: of a wrapped client's parts; of a plain client's it stays plain."""
+    """SHIM-50: of a wrapped client's parts; of a plain client's it stays plain."""
     client = posts.wrapped["a"]
     for part in (
         Collection(client[DATABASE], "posts"),
@@ -350,7 +350,7 @@ def test_what_is_made_by_the_clients_classes_records(posts: Posts, name: str) ->
 
 
 async def test_what_is_made_by_the_clients_asyncio_classes_records(posts: Posts, name: str) -> None:
-    """SHIM-60"""
+    """SHIM-50"""
     plain: AsyncMongoClient[dict[str, Any]]
     async with AsyncMongoClient(posts.lab.mongo_url("a")) as plain:
         client = posts.wrap(plain)

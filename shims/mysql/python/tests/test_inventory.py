@@ -1,4 +1,4 @@
-"""Every public way of the clients is known: what sends a statement records and waits (spec SHIM-43, 44, SHIM-61)."""
+"""Every public way of the clients is known: what sends a statement records and waits (spec SHIM-43, 44, SHIM-51)."""
 
 from __future__ import annotations
 

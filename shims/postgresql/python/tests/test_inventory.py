@@ -1,4 +1,4 @@
-"""Every public way of psycopg's, its pools' and SQLAlchemy's classes is known (SHIM-43, SHIM-44, SHIM-61)."""
+"""Every public way of psycopg's, its pools' and SQLAlchemy's classes is known (SHIM-43, SHIM-44, SHIM-51)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ POOL_CLASSES: list[Any] = [
     ids=["cursors", "connections", "pools", "engines", "SQLAlchemy's pools"],
 )
 def test_every_public_way_is_known(kinds: list[type], tables: dict[str, set[str]]) -> None:
-    """SHIM-61: a new release of a client that brings one fails here."""
+    """SHIM-51: a new release of a client that brings one fails here."""
     check_inventory(public_ways(kinds), tables)
 
 
@@ -115,7 +115,7 @@ def test_every_public_way_is_known(kinds: list[type], tables: dict[str, set[str]
     ids=lambda each: getattr(each, "__name__", ""),
 )
 def test_what_sends_or_hands_on_is_ours(mixin: type, kinds: list[type], names: set[str]) -> None:
-    """SHIM-61: each such way of a wrapped object is another one than the plain object's."""
+    """SHIM-51: each such way of a wrapped object is another one than the plain object's."""
     for kind in kinds:
         made = type(kind.__name__, (mixin, kind), {"__slots__": ()})
         for name in names:
@@ -123,7 +123,7 @@ def test_what_sends_or_hands_on_is_ours(mixin: type, kinds: list[type], names: s
 
 
 async def test_one_more_connection_is_plain(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
-    """SHIM-60: `connect` of a wrapped connection opens one that nobody has wrapped, as everywhere in the page."""
+    """SHIM-50: `connect` of a wrapped connection opens one that nobody has wrapped, as everywhere in the page."""
     url = quiet_lab.url("a")
     with antipode.scope() as scope:
         with quiet_posts.wrap("a").connect(url) as other:

@@ -183,7 +183,7 @@ def test_engines_by_execution_options(quiet_lab: PostgresqlStore, quiet_posts: P
 
 
 def test_the_drivers_connection_inside_an_engines(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
-    """SHIM-60: what a client lends of its driver records as well."""
+    """SHIM-50: what a client lends of its driver records as well."""
     plain = sqlalchemy.create_engine(quiet_lab.url("a").replace("postgresql://", "postgresql+psycopg://"))
     engine = antipode_postgresql.wrap(plain, STORE, replicas=[quiet_lab.url("b1")])
     try:
@@ -204,7 +204,7 @@ def test_the_drivers_connection_inside_an_engines(quiet_lab: PostgresqlStore, qu
 async def test_the_drivers_connection_inside_an_engines_of_asyncio(
     quiet_lab: PostgresqlStore, quiet_posts: Posts
 ) -> None:
-    """SHIM-60."""
+    """SHIM-50."""
     plain = create_async_engine(quiet_lab.url("a").replace("postgresql://", "postgresql+psycopg_async://"))
     engine = antipode_postgresql.wrap(plain, STORE, replicas=[quiet_lab.url("b1")])
     try:

@@ -225,7 +225,7 @@ async def by_acknowledging_behind(message: Any, channel: Any) -> None:
 )
 @pytest.mark.parametrize("delay", [0, 0.3])
 async def test_what_goes_back_is_not_acknowledged(a: Region, blog: Blog, handle: Any, delay: float) -> None:
-    """PROP-73: whichever block stands in the other, in a group of exceptions, and behind the block."""
+    """PROP-36: whichever block stands in the other, in a group of exceptions, and behind the block."""
     name = a.queue()
     async with channel_of(a, redeliver_delay=delay) as channel:
         with antipode.scope():

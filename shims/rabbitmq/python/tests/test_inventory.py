@@ -1,4 +1,4 @@
-"""Every public way of pika's and aio-pika's channels, and of what these hand on, is known (SHIM-61)."""
+"""Every public way of pika's and aio-pika's channels, and of what these hand on, is known (SHIM-51)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TRANSACTIONS = {"publishes": {"commit", "rollback", "select"}, "neither": {"chan
 
 
 def test_every_public_way_of_pikas_channels_is_known() -> None:
-    """SHIM-61: a new release of pika that brings one fails here."""
+    """SHIM-51: a new release of pika that brings one fails here."""
     tables = {"publishes": PUBLISHES, "consumes": CONSUMES, "hears": HEARS, "neither": NEITHER}
     check_inventory(public_ways([BlockingChannel, Channel]), tables)
 
@@ -62,13 +62,13 @@ def test_every_public_way_of_pikas_channels_is_known() -> None:
     ids=["channels", "exchanges", "queues", "transactions"],
 )
 def test_every_public_way_of_aio_pika_is_known(kinds: list[type], tables: dict[str, set[str]]) -> None:
-    """SHIM-61: a new release of aio-pika that brings one fails here."""
+    """SHIM-51: a new release of aio-pika that brings one fails here."""
     check_inventory(public_ways(kinds), tables)
 
 
 @pytest.mark.parametrize(("kind", "ours"), [(BlockingChannel, _OURS_BLOCKING), (Channel, _OURS_ASYNC)])
 def test_what_pikas_channels_publish_and_consume_is_ours(kind: type, ours: dict[str, Any]) -> None:
-    """SHIM-61"""
+    """SHIM-51"""
     assert set(ours) >= (PUBLISHES | CONSUMES) & public_ways([kind])
 
 
@@ -85,6 +85,6 @@ def test_what_pikas_channels_publish_and_consume_is_ours(kind: type, ours: dict[
     ],
 )
 def test_what_aio_pika_publishes_and_consumes_is_ours(made: Any, plain: Any, names: set[str]) -> None:
-    """SHIM-61"""
+    """SHIM-51"""
     for name in sorted(names):
         assert getattr(made(plain), name) is not getattr(plain, name), name

@@ -142,7 +142,7 @@ def test_properties_that_came_in_may_be_published_again(a: Region) -> None:
 
 @pytest.mark.parametrize("message_id", [None, "order-42"])
 def test_properties_of_a_tracked_message_leave_their_mark_behind(a: Region, message_id: str | None) -> None:
-    """PROP-74: a copy that is not tracked would prove that the first one arrived; an application's own id stays."""
+    """PROP-37: a copy that is not tracked would prove that the first one arrived; an application's own id stays."""
     queue, copies = a.queue(), a.queue()
     tracked = a.wrapped(track=True)
     with antipode.scope():

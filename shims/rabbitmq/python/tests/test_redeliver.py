@@ -114,7 +114,7 @@ def test_other_messages_are_consumed_during_the_delay(a: Region, blog: Blog) -> 
 
 @pytest.mark.parametrize("delay", [0, 1])
 def test_acknowledging_behind_the_block_is_refused(a: Region, blog: Blog, delay: float) -> None:
-    """PROP-73: before the message has gone back, and when it has."""
+    """PROP-36: before the message has gone back, and when it has."""
     queue = a.queue()
     publish(a, queue, blog)
     channel = antipode_rabbitmq.wrap(a.connection().channel(), store="notifications", redeliver_delay=delay)

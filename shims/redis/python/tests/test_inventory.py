@@ -1,4 +1,4 @@
-"""Every public way of redis-py's clients, pipelines and subscriptions is known (SHIM-43, SHIM-44, SHIM-61)."""
+"""Every public way of redis-py's clients, pipelines and subscriptions is known (SHIM-43, SHIM-44, SHIM-51)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def commands(kind: Any) -> dict[str, Any]:
 
 
 def test_every_public_way_is_known() -> None:
-    """SHIM-61: a new release of redis-py that brings one fails here, unless it is a command."""
+    """SHIM-51: a new release of redis-py that brings one fails here, unless it is a command."""
     check_inventory(public_ways(CLIENTS) - set(commands(redis.Redis)), OWN)
     check_inventory(public_ways([PubSub]), SUBSCRIPTIONS)
     ways = public_ways([Pipeline, AsyncPipeline]) - public_ways(CLIENTS)
@@ -84,7 +84,7 @@ def test_every_public_way_is_known() -> None:
 
 @pytest.mark.parametrize("kind", CLIENTS)
 def test_every_command_goes_by_the_one_way_that_sends(kind: Any) -> None:
-    """SHIM-61: what `execute_command` is given it knows, or takes for both a write and a read (SHIM-43)."""
+    """SHIM-51: what `execute_command` is given it knows, or takes for both a write and a read (SHIM-43)."""
     others = {name for name, method in commands(redis.Redis).items() if not _SENDS.search(inspect.getsource(method))}
     check_inventory(others, BY_OTHERS)
     assert set(commands(kind)) == set(commands(redis.Redis))
@@ -100,6 +100,6 @@ def test_every_command_goes_by_the_one_way_that_sends(kind: Any) -> None:
     ],
 )
 def test_what_sends_or_hands_on_is_ours(made: Any, plain: Any, names: set[str]) -> None:
-    """SHIM-61"""
+    """SHIM-51"""
     for name in sorted(names):
         assert getattr(made, name) is not getattr(plain, name), name

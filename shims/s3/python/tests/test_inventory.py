@@ -1,4 +1,4 @@
-"""Every operation of S3 and every public way of its client is known (SHIM-43, SHIM-44, SHIM-61)."""
+"""Every operation of S3 and every public way of its client is known (SHIM-43, SHIM-44, SHIM-51)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WAYS = {
 
 
 def test_every_operation_is_known(images: Images) -> None:
-    """SHIM-61: a new release of botocore that brings one fails here."""
+    """SHIM-51: a new release of botocore that brings one fails here."""
     operations = images.plain_a.meta.service_model.operation_names
     check_inventory(operations, {"reads": READS, "writes": WRITES, "neither": NEITHER})
 
 
 def test_every_way_of_the_client_is_known(images: Images) -> None:
-    """SHIM-61"""
+    """SHIM-51"""
     ways = public_ways([type(images.plain_a)]) - set(images.plain_a.meta.method_to_api_mapping)
     check_inventory(ways | {"meta"}, WAYS)
 

@@ -1,4 +1,4 @@
-"""Transfer managers that an application makes of a wrapped client, and copies: they record and wait (SHIM-60)."""
+"""Transfer managers that an application makes of a wrapped client, and copies: they record and wait (SHIM-50)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _by_class(body: bytes) -> Callable[[Images, str, Path], None]:
 def test_what_a_manager_writes_is_waited_for(
     images: Images, tmp_path: Path, write: Callable[[Images, str, Path], None]
 ) -> None:
-    """SHIM-60"""
+    """SHIM-50"""
     key = new_key()
     images.lab.partition("b1", mode="silent")
     with antipode.scope() as opened:
@@ -69,7 +69,7 @@ def test_what_a_manager_writes_is_waited_for(
 
 
 def test_each_transfer_of_one_manager_is_of_its_own_scope(images: Images) -> None:
-    """SHIM-60: and a plain client's manager stays plain."""
+    """SHIM-50: and a plain client's manager stays plain."""
     keys = [new_key(), new_key()]
     with create_transfer_manager(images.a, PARTS) as manager:
         for key in keys:
@@ -82,7 +82,7 @@ def test_each_transfer_of_one_manager_is_of_its_own_scope(images: Images) -> Non
 
 
 def test_what_a_manager_reads_and_what_is_copied_waits(images: Images, tmp_path: Path) -> None:
-    """SHIM-44, SHIM-60: a copy reads its source at the server."""
+    """SHIM-44, SHIM-50: a copy reads its source at the server."""
     key, copied = new_key(), new_key()
     images.plain_a.put_object(Bucket=BUCKET, Key=key, Body=b"old")
     impatient: Any = antipode_s3.wrap(images.plain_b, STORE, bucket=BUCKET, wait_on_read=True, timeout=0.2)

@@ -50,7 +50,7 @@ def test_a_loser_with_the_greater_counter_is_superseded(images: Images) -> None:
 
 
 def test_a_greater_version_that_came_before_proves_nothing(images: Images) -> None:
-    """SHIM-62: the first writer's clock is ahead, and the store's order is its own."""
+    """SHIM-52: the first writer's clock is ahead, and the store's order is its own."""
     key = new_key()
     images.shim.clock = behind(-20)
     assert images.judge(images.put(key, b"1")).satisfied
@@ -65,7 +65,7 @@ def test_a_greater_version_that_came_before_proves_nothing(images: Images) -> No
 
 
 def test_an_upload_that_another_scope_overtook_is_not_proved_by_it(images: Images) -> None:
-    """SHIM-62: its counter is that of its creation, and the store puts it behind what came meanwhile."""
+    """SHIM-52: its counter is that of its creation, and the store puts it behind what came meanwhile."""
     key = new_key()
     with antipode.scope() as opened:
         upload = images.a.create_multipart_upload(Bucket=BUCKET, Key=key)
@@ -84,7 +84,7 @@ def test_an_upload_that_another_scope_overtook_is_not_proved_by_it(images: Image
 
 
 def test_a_version_that_is_greater_by_more_than_any_upload_takes_supersedes(images: Images) -> None:
-    """SHIM-62: whatever the bucket keeps of what was there before."""
+    """SHIM-52: whatever the bucket keeps of what was there before."""
     key = new_key()
     gone = Lineage([WriteId(STORE, key, Ordered("", images.shim.clock.next()))])
     images.shim.clock = behind(-8 * 86400)

@@ -1,4 +1,4 @@
-"""Every operation of SNS and SQS is known: what sends a message carries the lineage (SHIM-61)."""
+"""Every operation of SNS and SQS is known: what sends a message carries the lineage (SHIM-51)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def operations(service: str) -> list[str]:
 
 
 def test_every_operation_is_known() -> None:
-    """SHIM-61: a new release of botocore that brings one fails here."""
+    """SHIM-51: a new release of botocore that brings one fails here."""
     sent = {"sqs": {"SendMessage", "SendMessageBatch"}, "sns": {"Publish", "PublishBatch"}}
     assert set(FORMS) == sent["sqs"] | sent["sns"]
     tables = {"sends": sent["sqs"], "consumes": CONSUMES, "moves": MOVES, "neither": QUEUES}

@@ -184,7 +184,7 @@ def test_what_was_deleted_cannot_go_back(regions: Regions, blog: Blog) -> None:
 
 
 def test_deleting_behind_the_block_is_refused(regions: Regions, blog: Blog) -> None:
-    """PROP-73: also in a batch; received again, it may be deleted."""
+    """PROP-36: also in a batch; received again, it may be deleted."""
     queue = regions.queue(topic="")
     client = antipode_sns_sqs.wrap(regions.sqs(), store="notifications", redeliver_delay=0)
     with antipode.scope():

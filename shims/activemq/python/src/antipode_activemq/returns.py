@@ -71,7 +71,7 @@ class Returns:
             self._open.pop(id(delivery), None)
 
     def check_acknowledgement(self, identifier: object) -> None:
-        """Raise ConfigurationError for a message that waits to go back: acknowledged, it would be lost (PROP-73)."""
+        """Raise ConfigurationError for a message that waits to go back: acknowledged, it would be lost (PROP-36)."""
         with self._changed:
             waits = any(_is(delivery, identifier) for _, _, delivery in self._due)
         if waits:

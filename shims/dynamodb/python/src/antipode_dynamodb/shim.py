@@ -267,7 +267,7 @@ def judge(write_id: WriteId, item: Item | None) -> Visibility:
 
 
 def _passed(there: int, counter: int) -> Visibility:
-    """Whether a greater version was written behind this one (SHIM-62).
+    """Whether a greater version was written behind this one (SHIM-52).
 
     Of one region it was, as each write is guarded there. Among regions the service keeps the last by its own clocks,
     and a machine's clock that is ahead gives the earlier write the greater version.

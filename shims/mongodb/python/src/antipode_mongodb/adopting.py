@@ -1,4 +1,4 @@
-"""What an application, or GridFS, makes by PyMongo's classes of a wrapped client's parts (spec SHIM-60).
+"""What an application, or GridFS, makes by PyMongo's classes of a wrapped client's parts (spec SHIM-50).
 
 `Collection(database, name)`, `Database(client, name)` and cursors of a collection ask nothing of what they are made of,
 so that the constructors themselves have to look. What is made of a plain client stays as it is.

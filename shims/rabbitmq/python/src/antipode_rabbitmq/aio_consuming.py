@@ -78,7 +78,7 @@ class CarryingMessage(IncomingMessage):
 
 
 class ReturningMessage(CarryingMessage):
-    """A message that goes back to its queue, or has: acknowledged, it would be lost (PROP-73)."""
+    """A message that goes back to its queue, or has: acknowledged, it would be lost (PROP-36)."""
 
     __slots__ = ()
 

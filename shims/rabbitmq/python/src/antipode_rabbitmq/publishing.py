@@ -129,7 +129,7 @@ def _with_mark(properties: Any) -> tuple[str, Any]:
 
 
 def _without_mark(properties: Any) -> Any:
-    """Return the properties without another message's mark, whose arrival this one would prove (PROP-74).
+    """Return the properties without another message's mark, whose arrival this one would prove (PROP-37).
 
     A `message_id` is a mark where the lineage that came with it, or the scope's, names it.
     """

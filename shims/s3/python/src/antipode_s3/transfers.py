@@ -1,4 +1,4 @@
-"""Transfer managers that an application makes of a wrapped client (spec SHIM-60).
+"""Transfer managers that an application makes of a wrapped client (spec SHIM-50).
 
 They work in threads of their own, which know no scope. A manager asks nothing of the client that it is given, so its
 constructor has to look; of a plain client it stays as it is.

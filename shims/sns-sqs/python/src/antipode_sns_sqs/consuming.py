@@ -66,7 +66,7 @@ def _asks_for_ours(names: Any) -> bool:
 def deleting(params: Mapping[str, Any]) -> None:
     """The application is about to delete messages: none of them may be given back any more.
 
-    Raises ConfigurationError where one of them goes back: it would be lost (PROP-73).
+    Raises ConfigurationError where one of them goes back: it would be lost (PROP-36).
     """
     entries = params.get("Entries")
     each = entries if isinstance(entries, list | tuple) else [params]
@@ -85,7 +85,7 @@ def scope_of(message: Any, *, client: Any = None, queue_url: str | None = None) 
 
     message: as a wrapped client or resource of SQS has received it; also a record of a Lambda event, of SQS or of SNS.
     `barrier(on_timeout="redeliver")` inside ends the block, gives the message back after the delay, and goes on behind
-    the block: delete the message at the block's end, or behind it where not `scope.delivery.goes_back` (PROP-73).
+    the block: delete the message at the block's end, or behind it where not `scope.delivery.goes_back` (PROP-36).
 
     client, queue_url: the wrapped client and the queue, for a message that this process has not received itself, such
     as one that another process handed over; without them it cannot go back.

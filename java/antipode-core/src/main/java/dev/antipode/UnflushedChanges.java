@@ -6,7 +6,7 @@ import java.util.stream.Stream;
 
 /**
  * What is about to be written and no client has seen yet: an object-relational mapper sends its statements at the end of the
- * transaction (SCOPE-40). Whoever knows such a mapper is asked whenever a scope's lineage is handed out.
+ * transaction (SCOPE-27). Whoever knows such a mapper is asked whenever a scope's lineage is handed out.
  */
 public final class UnflushedChanges {
   private static volatile List<Consumer<LineageScope>> sources = List.of();

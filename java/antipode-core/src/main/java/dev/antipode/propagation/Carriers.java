@@ -265,7 +265,7 @@ public final class Carriers {
     return changes;
   }
 
-  /** Whether a shared cache may keep a response with these headers, for others than its caller (PROP-71). */
+  /** Whether a shared cache may keep a response with these headers, for others than its caller (PROP-34). */
   public static boolean isShared(Iterable<Header> lines) {
     Map<String, String> caching = new HashMap<>();
     for (Header line : lines) {

@@ -137,7 +137,7 @@ public final class Propagation {
 
   /**
    * An answer has come to a call of this scope's, with these values of {@code antipode-lineage}: one of a gateway's own, which
-   * has none, is no answer (PROP-61).
+   * has none, is no answer (PROP-31).
    */
   public static void answered(LineageScope scope, List<String> values, String host, int status) {
     if (!values.isEmpty()) {

@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The public methods of a client's classes against a shim's tables (SHIM-61): a release that brings a method is found before
+ * The public methods of a client's classes against a shim's tables (SHIM-51): a release that brings a method is found before
  * it goes round the shim.
  */
 public final class Inventory {

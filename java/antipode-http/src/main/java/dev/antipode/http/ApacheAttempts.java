@@ -20,7 +20,7 @@ import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 
 /**
- * Sees each attempt of Apache's client, which repeats calls by itself: on 429, 503 and broken connections (PROP-60).
+ * Sees each attempt of Apache's client, which repeats calls by itself: on 429, 503 and broken connections (PROP-30).
  *
  * <pre>{@code
  * HttpClient client = ApacheAttempts.see(HttpClients.custom()).disableRedirectHandling().build();

@@ -6,7 +6,7 @@ import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
 import java.io.IOException;
 
-/** Runs the application's listener in its request's scope: containers call it in threads of their own (SCOPE-41). */
+/** Runs the application's listener in its request's scope: containers call it in threads of their own (SCOPE-28). */
 record InboundListener(AsyncListener inner, Inbound inbound) implements AsyncListener {
   @Override
   public void onComplete(AsyncEvent event) throws IOException {

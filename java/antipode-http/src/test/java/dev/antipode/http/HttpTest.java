@@ -412,7 +412,7 @@ class HttpTest {
     }
   }
 
-  /** PROP-61: a gateway gives these by itself when the callee, which may have written, is late. */
+  /** PROP-31: a gateway gives these by itself when the callee, which may have written, is late. */
   @ParameterizedTest
   @CsvSource({"502, false", "503, false", "504, false", "500, true"})
   void anAnswerOfAGatewayIsNone(int status, boolean isComplete) throws Exception {

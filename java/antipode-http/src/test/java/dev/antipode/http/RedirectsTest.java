@@ -332,7 +332,7 @@ class RedirectsTest {
     assertThat(came).extracting(Came::lineage).containsExactly(Lineage.of(BEFORE));
   }
 
-  /** PROP-60: what it does between the call and us is ours to see. */
+  /** PROP-30: what it does between the call and us is ours to see. */
   @Test
   void aClientThatRepeatsCallsUnseenIsRefused() {
     assertThatThrownBy(() -> new JudgedRedirects(apaches(HttpClients.custom())))

@@ -30,7 +30,7 @@ import org.springframework.amqp.rabbit.core.RabbitTemplate;
 import org.springframework.boot.SpringApplication;
 import org.springframework.context.ConfigurableApplicationContext;
 
-/** The application as Spring Boot makes it, on real servers: with JPA, its own HikariCP, and Actuator (SHIM-60, SCOPE-14). */
+/** The application as Spring Boot makes it, on real servers: with JPA, its own HikariCP, and Actuator (SHIM-50, SCOPE-14). */
 @ExtendWith(AntipodeIsolated.class)
 class ShopTest {
   private static Lab lab;

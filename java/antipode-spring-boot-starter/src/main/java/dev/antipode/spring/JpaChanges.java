@@ -24,7 +24,7 @@ import org.springframework.util.ClassUtils;
 
 /**
  * What a transaction's entity manager has changed and not flushed counts as pending from the first change: until then no
- * statement has left (SCOPE-40). It is asked when a lineage is handed out by the transaction's own thread.
+ * statement has left (SCOPE-27). It is asked when a lineage is handed out by the transaction's own thread.
  */
 final class JpaChanges implements Consumer<LineageScope>, DisposableBean {
   private static final boolean HAS_HIBERNATE =

@@ -69,7 +69,7 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
 
   /** A class of its own: without Apache's client it is not looked at. */
   private static final class Apache {
-    /** Its client repeats calls by itself: each attempt is seen (PROP-60). */
+    /** Its client repeats calls by itself: each attempt is seen (PROP-30). */
     static ClientHttpRequestFactoryBuilder<?> seen(Object builder) {
       return ((HttpComponentsClientHttpRequestFactoryBuilder) builder).withHttpClientCustomizer(ApacheAttempts::see);
     }

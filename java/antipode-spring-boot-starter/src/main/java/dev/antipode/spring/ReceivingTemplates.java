@@ -9,8 +9,8 @@ import org.springframework.amqp.rabbit.core.RabbitTemplate;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 
 /**
- * What a {@code RabbitTemplate} receives joins the scope that asked for it (SCOPE-42), and what one collects is incomplete, also
- * where it sends a single message later (SCOPE-43).
+ * What a {@code RabbitTemplate} receives joins the scope that asked for it (SCOPE-29), and what one collects is incomplete, also
+ * where it sends a single message later (SCOPE-30).
  */
 final class ReceivingTemplates implements BeanPostProcessor {
   @Override

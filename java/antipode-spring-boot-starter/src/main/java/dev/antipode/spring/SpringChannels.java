@@ -19,7 +19,7 @@ final class SpringChannels {
 
   /**
    * A channel of which it is seen what publishes a batch: that is whoever sends its last message, or a timer. The others'
-   * lineages are not known by then, so it is incomplete (SCOPE-43).
+   * lineages are not known by then, so it is incomplete (SCOPE-30).
    */
   static Channel ofBatches(Channel plain) {
     return (Channel) StandIns.of(plain, (method, arguments, call) -> {
@@ -43,7 +43,7 @@ final class SpringChannels {
 
   /**
    * The channel that a listener is given with its message: what is published by it carries the message's scope, also by the
-   * thread that completes a future (SCOPE-41); then the acknowledgement ends the scope.
+   * thread that completes a future (SCOPE-28); then the acknowledgement ends the scope.
    */
   static final class OfDelivery implements StandIns.Handler {
     private final LineageScope scope;

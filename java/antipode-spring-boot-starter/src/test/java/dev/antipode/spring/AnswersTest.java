@@ -33,7 +33,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.messaging.handler.annotation.SendTo;
 import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 
-/** What answers, is pulled, comes later or in batches, by Spring AMQP on a real broker (SCOPE-41, SCOPE-42, SCOPE-43). */
+/** What answers, is pulled, comes later or in batches, by Spring AMQP on a real broker (SCOPE-28, SCOPE-29, SCOPE-30). */
 @ExtendWith(AntipodeIsolated.class)
 class AnswersTest {
   private static final WriteId WRITE = WriteId.position("blog-posts", "e", 42);
@@ -127,7 +127,7 @@ class AnswersTest {
   /** By the broker's own queue of answers, and by one that is declared for each. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void anAnswerJoinsTheScopeThatAsked_SCOPE_42(boolean isTemporary) {
+  void anAnswerJoinsTheScopeThatAsked_SCOPE_29(boolean isTemporary) {
     application().run(context -> {
       assertThat(context).hasNotFailed();
       RabbitTemplate template = context.getBean(RabbitTemplate.class);
@@ -141,7 +141,7 @@ class AnswersTest {
     });
   }
 
-  /** PROP-27, SCOPE-42: whoever was asked may have written. */
+  /** PROP-27, SCOPE-29: whoever was asked may have written. */
   @Test
   void aQuestionThatIsNotAnsweredLeavesTheScopeIncomplete() {
     application().run(context -> {
@@ -156,7 +156,7 @@ class AnswersTest {
   }
 
   @Test
-  void anAnswerThatComesLaterJoinsBeforeAnybodyHasIt_SCOPE_42() {
+  void anAnswerThatComesLaterJoinsBeforeAnybodyHasIt_SCOPE_29() {
     application().run(context -> {
       AsyncRabbitTemplate template = new AsyncRabbitTemplate(context.getBean(RabbitTemplate.class));
       template.setReceiveTimeout(60_000);
@@ -172,7 +172,7 @@ class AnswersTest {
   }
 
   @Test
-  void whatIsPulledJoinsTheScope_SCOPE_42() {
+  void whatIsPulledJoinsTheScope_SCOPE_29() {
     application().run(context -> {
       RabbitTemplate template = context.getBean(RabbitTemplate.class);
       send(template, "pulled", WRITE);
@@ -200,10 +200,10 @@ class AnswersTest {
     }
   }
 
-  /** SCOPE-41: the scope is open until the future is done, and what Spring then publishes for it carries it. */
+  /** SCOPE-28: the scope is open until the future is done, and what Spring then publishes for it carries it. */
   @ParameterizedTest
   @ValueSource(strings = {"carried", "alone"})
-  void aListenersFutureKeepsItsScope_SCOPE_41(String thread) {
+  void aListenersFutureKeepsItsScope_SCOPE_28(String thread) {
     application().run(context -> {
       try (LineageScope scope = Antipode.scope(Lineage.of(WRITE))) {
         context.getBean(RabbitTemplate.class).convertAndSend("begun", thread);
@@ -226,9 +226,9 @@ class AnswersTest {
     }
   }
 
-  /** SCOPE-43: who sends a batch, or a timer that sends a single message, knows nothing of its senders. */
+  /** SCOPE-30: who sends a batch, or a timer that sends a single message, knows nothing of its senders. */
   @Test
-  void aBatchOfSeveralSendersIsIncomplete_SCOPE_43() {
+  void aBatchOfSeveralSendersIsIncomplete_SCOPE_30() {
     application().withUserConfiguration(Batches.class).run(context -> {
       assertThat(context).hasNotFailed();
       BatchingRabbitTemplate template = context.getBean(BatchingRabbitTemplate.class);

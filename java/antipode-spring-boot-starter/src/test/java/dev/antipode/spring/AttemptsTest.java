@@ -27,7 +27,7 @@ import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.web.client.RestTemplateBuilder;
 import org.springframework.web.client.RestClient;
 
-/** Apache's client, which Spring Boot chooses where it is there, repeats calls by itself (PROP-60). */
+/** Apache's client, which Spring Boot chooses where it is there, repeats calls by itself (PROP-30). */
 @ExtendWith(AntipodeIsolated.class)
 class AttemptsTest {
   private static final WriteId FIRST = WriteId.position("blog-posts", "e", 7);
@@ -89,13 +89,13 @@ class AttemptsTest {
 
   @ParameterizedTest
   @CsvSource({"false", "true"})
-  void eachAttemptGivesBackItsLineage_PROP_60(boolean byTemplate) {
+  void eachAttemptGivesBackItsLineage_PROP_30(boolean byTemplate) {
     assertThat(lineageOf("/busy", byTemplate)).isEqualTo(Lineage.of(FIRST, SECOND).serialize());
   }
 
   @ParameterizedTest
   @CsvSource({"/broken, false", "/broken, true", "/gateway, false", "/gateway, true"})
-  void anAttemptWithoutAnAnswerLeavesTheCallerIncomplete_PROP_60_PROP_61(String path, boolean byTemplate) {
+  void anAttemptWithoutAnAnswerLeavesTheCallerIncomplete_PROP_60_PROP_31(String path, boolean byTemplate) {
     assertThat(lineageOf(path, byTemplate)).isEqualTo(Lineage.of(SECOND).markedIncomplete().serialize());
   }
 }

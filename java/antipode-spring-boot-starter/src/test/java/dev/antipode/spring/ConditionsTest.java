@@ -171,7 +171,7 @@ class ConditionsTest {
     }
   }
 
-  /** SCOPE-41: what a timer begins has nobody's scope, so each run has its own. */
+  /** SCOPE-28: what a timer begins has nobody's scope, so each run has its own. */
   @Test
   void eachRunOfATimerHasAScopeOfItsOwn() {
     runner.withConfiguration(AutoConfigurations.of(TaskSchedulingAutoConfiguration.class))

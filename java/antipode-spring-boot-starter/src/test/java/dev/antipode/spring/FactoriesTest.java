@@ -90,7 +90,7 @@ class FactoriesTest {
     });
   }
 
-  /** SHIM-60: a bean of two names is wrapped by either. */
+  /** SHIM-50: a bean of two names is wrapped by either. */
   @Configuration(proxyBeanMethods = false)
   static class Aliased {
     @Bean({"dataSource", "posts"})
@@ -100,7 +100,7 @@ class FactoriesTest {
   }
 
   @Test
-  void anAliasIsTheBean_SHIM_60() {
+  void anAliasIsTheBean_SHIM_50() {
     runner.withUserConfiguration(Aliased.class).run(context -> {
       assertThat(context).hasNotFailed();
       assertThat(context.getBean("dataSource").getClass().getName()).startsWith("dev.antipode.postgresql.");

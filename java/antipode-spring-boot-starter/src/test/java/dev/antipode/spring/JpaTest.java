@@ -34,7 +34,7 @@ import org.springframework.orm.jpa.SharedEntityManagerCreator;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
-/** What JPA has changed and not flushed is pending: no statement has left yet (SCOPE-40). */
+/** What JPA has changed and not flushed is pending: no statement has left yet (SCOPE-27). */
 @ExtendWith(AntipodeIsolated.class)
 class JpaTest {
   private static Lab lab;
@@ -132,7 +132,7 @@ class JpaTest {
   }
 
   @Test
-  void whatIsPersistedIsPendingUntilItsCommit_SCOPE_40() {
+  void whatIsPersistedIsPendingUntilItsCommit_SCOPE_27() {
     run(notes -> {
       try (LineageScope scope = Antipode.scope()) {
         notes.inTransaction(false, manager -> {
@@ -145,7 +145,7 @@ class JpaTest {
   }
 
   @Test
-  void whatIsChangedOrRemovedIsPendingLikewise_SCOPE_40() {
+  void whatIsChangedOrRemovedIsPendingLikewise_SCOPE_27() {
     run(notes -> {
       String id = next();
       notes.inTransaction(false, manager -> manager.persist(new Note(id)));
@@ -169,7 +169,7 @@ class JpaTest {
   }
 
   @Test
-  void nothingIsPendingOfWhatNeverIsWritten_SCOPE_40() {
+  void nothingIsPendingOfWhatNeverIsWritten_SCOPE_27() {
     run(notes -> {
       String id = next();
       notes.inTransaction(false, manager -> manager.persist(new Note(id)));
@@ -190,7 +190,7 @@ class JpaTest {
   }
 
   @Test
-  void whoPublishesBeforeTheFlushIsToldSo_SCOPE_18_SCOPE_40() {
+  void whoPublishesBeforeTheFlushIsToldSo_SCOPE_18_SCOPE_27() {
     run(notes -> {
       Antipode.configure(Settings.defaults().onPending(OnPending.RAISE));
       try (LineageScope scope = Antipode.scope()) {

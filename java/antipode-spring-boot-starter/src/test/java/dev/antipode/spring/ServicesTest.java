@@ -223,7 +223,7 @@ class ServicesTest {
     }
   }
 
-  /** SCOPE-41: the container tells of a time-out in a thread of its own. */
+  /** SCOPE-28: the container tells of a time-out in a thread of its own. */
   @ParameterizedTest
   @ValueSource(strings = {"/late", "/late-task"})
   void whatATimeOutWritesIsTheRequests(String path) throws Exception {

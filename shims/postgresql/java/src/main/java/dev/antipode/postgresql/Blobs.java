@@ -8,7 +8,7 @@ import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.util.Set;
 
-/** Beside a result that has large objects: the driver reads and writes these by itself, on the plain connection (SHIM-60). */
+/** Beside a result that has large objects: the driver reads and writes these by itself, on the plain connection (SHIM-50). */
 final class Blobs extends Proxies.Handler {
   private static final Set<String> WRITES =
       Set.of("setBytes", "setBinaryStream", "setString", "setAsciiStream", "setCharacterStream", "truncate");

@@ -5,7 +5,7 @@ import java.lang.reflect.Method;
 import java.sql.Connection;
 import java.util.Set;
 
-/** A connection that reaches a server with its first statement: not before does it record (SHIM-60). */
+/** A connection that reaches a server with its first statement: not before does it record (SHIM-50). */
 final class LazyConnection extends Proxies.Handler {
   /** What it does without a server. */
   private static final Set<String> BEFORE = Set.of(

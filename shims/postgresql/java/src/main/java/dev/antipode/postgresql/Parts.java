@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import javax.sql.DataSource;
 
-/** What a DataSource chooses among for each connection: all of it are servers of its store (SHIM-60). */
+/** What a DataSource chooses among for each connection: all of it are servers of its store (SHIM-50). */
 final class Parts {
   private static final String LAZY = "org.springframework.jdbc.datasource.LazyConnectionDataSourceProxy";
 

@@ -17,7 +17,7 @@ import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyManager;
 import org.postgresql.core.BaseConnection;
 
-/** Every public method of JDBC and of the driver's interfaces is known here (SHIM-61). */
+/** Every public method of JDBC and of the driver's interfaces is known here (SHIM-51). */
 class InventoryTest {
   @Test
   void dataSource() {

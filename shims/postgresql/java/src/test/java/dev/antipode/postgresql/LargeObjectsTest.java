@@ -13,9 +13,9 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import org.junit.jupiter.api.Test;
 
-/** Large objects that a result gives: the driver reads and writes them by itself (SHIM-60). */
+/** Large objects that a result gives: the driver reads and writes them by itself (SHIM-50). */
 class LargeObjectsTest extends QuietRegion {
-  /** SHIM-60: a result's large object is written on the driver's own connection. */
+  /** SHIM-50: a result's large object is written on the driver's own connection. */
   @Test
   void whatAResultsLargeObjectWritesIsRecorded() throws SQLException {
     try (Connection connection = source.getConnection(); Statement statement = connection.createStatement()) {

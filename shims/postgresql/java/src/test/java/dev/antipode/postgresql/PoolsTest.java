@@ -219,7 +219,7 @@ class PoolsTest extends QuietRegion {
     assertThat(standby).isNotNull();
   }
 
-  /** SHIM-60: Spring Boot asks for a pool by an interface, and makes its class of what it gets. */
+  /** SHIM-50: Spring Boot asks for a pool by an interface, and makes its class of what it gets. */
   @Test
   void whatIsAskedForByAnotherInterfaceIsThePool() throws SQLException {
     try (HikariDataSource plain = plainPool()) {
@@ -231,7 +231,7 @@ class PoolsTest extends QuietRegion {
     }
   }
 
-  /** SHIM-60, BAR-52: the first barrier waits for the server, too, to which nothing was routed yet. */
+  /** SHIM-50, BAR-52: the first barrier waits for the server, too, to which nothing was routed yet. */
   @Test
   void allRoutesAreServersFromTheFirst() throws Exception {
     AtomicBoolean reads = new AtomicBoolean();
@@ -252,7 +252,7 @@ class PoolsTest extends QuietRegion {
     assertThat(wrapped).isNotNull();
   }
 
-  /** SHIM-60: a lazy connection of Spring's chooses its server when the transaction is known to read, wrapped as plain. */
+  /** SHIM-50: a lazy connection of Spring's chooses its server when the transaction is known to read, wrapped as plain. */
   @Test
   void aLazyConnectionStaysLazy() throws Exception {
     LazyConnectionDataSourceProxy lazy = new LazyConnectionDataSourceProxy(region().plain("a"));

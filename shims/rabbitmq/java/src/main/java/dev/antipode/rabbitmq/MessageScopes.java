@@ -63,7 +63,7 @@ public final class MessageScopes {
     }
   }
 
-  /** What a message brings that was pulled in this scope, or answers one that was sent there, joins the scope (SCOPE-42). */
+  /** What a message brings that was pulled in this scope, or answers one that was sent there, joins the scope (SCOPE-29). */
   public void join(LineageScope scope, Map<String, ?> headers) {
     LineageScope own = create(headers, null);
     scope.merge(own.lineage());

@@ -11,7 +11,7 @@ import java.util.Map;
 
 /**
  * The scopes that asked by a message, and are answered by another, which comes in some thread of the client's: its lineage
- * joins them before anybody has the answer (SCOPE-42). Where a queue is for answers alone, the scope is incomplete until then.
+ * joins them before anybody has the answer (SCOPE-29). Where a queue is for answers alone, the scope is incomplete until then.
  */
 final class Replies {
   private static final String DIRECT = "amq.rabbitmq.reply-to";

@@ -7,7 +7,7 @@ import com.rabbitmq.client.Connection;
 import dev.antipode.testing.Inventory;
 import org.junit.jupiter.api.Test;
 
-/** Every public method of the client's interfaces is known here (SHIM-61). */
+/** Every public method of the client's interfaces is known here (SHIM-51). */
 class InventoryTest {
   @Test
   void connection() {

@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
-/** Questions by messages, and their answers (SCOPE-42), with the client's own way of asking. */
+/** Questions by messages, and their answers (SCOPE-29), with the client's own way of asking. */
 class QuestionsTest extends WithBroker {
   private static void answer(Channel channel, String queue) {
     done(() -> channel.basicConsume(queue, true, (tag, message) -> channel.basicPublish(
@@ -30,7 +30,7 @@ class QuestionsTest extends WithBroker {
   }
 
   @Test
-  void anAnswerJoinsTheScopeThatAsked_SCOPE_42() {
+  void anAnswerJoinsTheScopeThatAsked_SCOPE_29() {
     String queue = a.queue();
     answer(a.channel(), queue);
     try (LineageScope scope = Antipode.scope(Lineage.deserialize(TEXT))) {
@@ -42,7 +42,7 @@ class QuestionsTest extends WithBroker {
   }
 
   @Test
-  void aQuestionWithoutAnAnswerLeavesItsScopeIncomplete_SCOPE_42() {
+  void aQuestionWithoutAnAnswerLeavesItsScopeIncomplete_SCOPE_29() {
     try (LineageScope scope = Antipode.scope(Lineage.deserialize(TEXT))) {
       String queue = a.queue();
       RpcClient client = client(a.wrapped(), queue, 50);
@@ -57,9 +57,9 @@ class QuestionsTest extends WithBroker {
     }
   }
 
-  /** SHIM-60: what a wrapped channel says it is of opens wrapped channels. */
+  /** SHIM-50: what a wrapped channel says it is of opens wrapped channels. */
   @Test
-  void theConnectionOfAWrappedChannelIsWrapped_SHIM_60() {
+  void theConnectionOfAWrappedChannelIsWrapped_SHIM_50() {
     String queue = a.queue();
     Channel other = done(() -> a.wrapped().getConnection().createChannel());
     try (LineageScope scope = Antipode.scope(Lineage.deserialize(TEXT))) {

@@ -19,7 +19,7 @@ import redis.clients.jedis.commands.RedisModulePipelineCommands;
 import redis.clients.jedis.commands.SampleBinaryKeyedCommands;
 import redis.clients.jedis.commands.SampleKeyedCommands;
 
-/** Every public method of the clients that is no command is known here; commands are known by their words (SHIM-61). */
+/** Every public method of the clients that is no command is known here; commands are known by their words (SHIM-51). */
 class InventoryTest {
   private static final String COUNTS = "hotkeysGet hotkeysReset hotkeysStart hotkeysStop";
 
