@@ -95,7 +95,7 @@ class AttemptsTest {
 
   @ParameterizedTest
   @CsvSource({"/broken, false", "/broken, true", "/gateway, false", "/gateway, true"})
-  void anAttemptWithoutAnAnswerLeavesTheCallerIncomplete_PROP_60_PROP_31(String path, boolean byTemplate) {
+  void anAttemptWithoutAnAnswerLeavesTheCallerIncomplete_PROP_30_PROP_31(String path, boolean byTemplate) {
     assertThat(lineageOf(path, byTemplate)).isEqualTo(Lineage.of(SECOND).markedIncomplete().serialize());
   }
 }
