@@ -11,8 +11,9 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import BarrierIncomplete, BarrierTimeout, BarrierUnproven, Lineage, WriteId
+from antipode import BarrierIncomplete, BarrierTimeout, BarrierUnproven, Lineage, WriteId, server
 from antipode.branch_ids import BRANCHES, BranchId
+from antipode.branch_lookup import look_for
 from antipode.memory import MemoryShim
 from antipode.shim import Server
 from antipode.verdict import UnprovenKind, unproven
@@ -377,11 +378,21 @@ def test_as_many_barriers_as_are_allowed_wait_for_branches_too(world: World) -> 
     assert result.waited < 1
 
 
-def test_a_branch_that_nobody_could_look_up_is_not_called_abandoned(world: World) -> None:
+def test_a_branch_that_nobody_could_look_up_is_not_called_abandoned(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """BAR-39, BRANCH-15: its task may have closed it in time."""
     mine = Lineage([open_branch(lease=-10.0).write_id])
     antipode.configure(max_waiters=0)
+    answers = threading.Event()
+
+    def look_late(*question: Any) -> Any:
+        answers.wait(60)  # else its answer may be there before the barrier looks for a place
+        return look_for(*question)
+
+    monkeypatch.setattr(server, "look_for", look_late)
     result = look(mine, 5.0)
+    answers.set()
     assert verdict(result) == "timed_out"
     assert reason(result).endswith("is not known to be closed; as many barriers wait for it as this process allows")
     antipode.configure(max_waiters=10)
