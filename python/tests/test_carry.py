@@ -282,6 +282,40 @@ async def test_a_branch_stays_open_where_what_was_returned_fails() -> None:
         assert len(branches_of(scope.lineage)) == 3
 
 
+@pytest.mark.parametrize("helper", [lambda: None, job], ids=["plain", "coroutine"])
+def test_a_function_carried_from_a_task_leaves_its_branch_open(helper: Callable[[], Any]) -> None:
+    """BRANCH-9: the branch is the task's own to close; the row of its helper would hide what it writes afterwards."""
+    world = World()
+
+    def run_helper() -> None:
+        returned = antipode.carry(helper)()
+        if returned is not None:
+            asyncio.run(returned)
+        antipode.append(at(2, "after"))
+
+    task, mine = world.hand_over()
+    with antipode.message_scope(task) as scope:
+        run_helper()
+        assert scope.tasks
+        antipode.close()
+    assert "after" in resolved(mine).stores
+    with antipode.scope() as sender:
+        with antipode.branch(within=60):
+            carried = antipode.carry(run_helper)
+        carried()
+        assert "after" in resolved(sender.lineage.serialize()).stores
+
+
+def resolved(text: str) -> Lineage:
+    """Return a lineage with what its branches wrote, once all of them are closed."""
+    with antipode.scope(Lineage.deserialize(text)) as scope:
+        end = time.monotonic() + 60
+        while branches_of(scope.lineage):
+            assert time.monotonic() < end
+            antipode.barrier(timeout=0.1, on_timeout="proceed", on_unproven="proceed")
+        return scope.lineage
+
+
 def test_a_carried_generator_is_sent_to_and_thrown_into() -> None:
     """SCOPE-12: it stays the generator that it was."""
     heard: list[object] = []

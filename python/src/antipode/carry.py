@@ -66,7 +66,7 @@ def _task(function: Callable[_P, _R], scope: Scope) -> Callable[_P, _R]:
                 "a function carried in a branch() is one task and runs once: carry it anew for each run",
                 code="AP117",
             )
-        return _Run(scope, scope.stop)
+        return _Run(scope, scope.stop, is_task=True)
 
     def run_inside(*args: Any, **kwargs: Any) -> Any:
         with activate(scope):
@@ -104,11 +104,13 @@ def _carried(function: Callable[_P, _R], run_here: Callable[..., Any], begin: Ca
 class _Run:
     """One run of a carried function, which lasts as long as what it returned: a coroutine, a generator, a future.
 
-    Where that is over without an error the branches of the scope are closed (BRANCH-26).
+    Where a task's is over without an error the branches of its scope are closed (BRANCH-26); those of a scope that is
+    another's are that one's to close.
     """
 
-    def __init__(self, scope: Scope | None, over: Callable[[], None]) -> None:
+    def __init__(self, scope: Scope | None, over: Callable[[], None], *, is_task: bool = False) -> None:
         self._scope = scope
+        self._is_task = is_task
         self.over = over
 
     def result(self, returned: Any) -> Any:
@@ -195,10 +197,10 @@ class _Run:
             asyncio.get_running_loop().run_in_executor(None, self.result, None)
 
     def _has_branches(self) -> bool:
-        return self._scope is not None and bool(self._scope.tasks)
+        return self._is_task and self._scope is not None and bool(self._scope.tasks)
 
     def _close(self) -> None:
-        if self._scope is not None and self._scope.tasks:
+        if self._scope is not None and self._has_branches():
             close_carried(self._scope)
 
     async def _close_async(self) -> None:
