@@ -316,6 +316,41 @@ def resolved(text: str) -> Lineage:
         return scope.lineage
 
 
+class Opening(Awaitable[str]):
+    """What many clients return: it is awaited, or opened by `async with`."""
+
+    def __await__(self) -> Generator[Any, None, str]:
+        yield from asyncio.sleep(0).__await__()
+        return "open"
+
+    async def __aenter__(self) -> str:
+        return await self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+async def test_an_awaitable_that_is_no_coroutine_stays_what_it_is() -> None:
+    """SCOPE-7: `async with carry(session.get)(url)`; the task of a branch ends with it all the same (BRANCH-26)."""
+    returned = Opening()
+    assert antipode.carry(lambda: returned)() is returned
+    with antipode.scope():
+        carried = antipode.carry(lambda: returned)
+    async with carried() as opened:
+        assert opened == await carried() == "open"
+    with antipode.detached_scope() as detached:
+        carried = antipode.carry(lambda: returned)
+    assert carried() is returned
+    assert detached.closed
+    World()
+    with antipode.scope():
+        with antipode.branch(within=60):
+            carried = antipode.carry(lambda: returned)
+        assert await carried() == "open"
+        result = await antipode.barrier_async(timeout=10)
+        assert result.complete
+
+
 def test_a_carried_generator_is_sent_to_and_thrown_into() -> None:
     """SCOPE-12: it stays the generator that it was."""
     heard: list[object] = []

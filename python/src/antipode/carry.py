@@ -123,8 +123,8 @@ class _Run:
             return self._stepped(returned)
         elif inspect.isasyncgen(returned):
             return self._stepped_async(returned)
-        elif inspect.isawaitable(returned):
-            return self.awaited(returned)
+        elif inspect.iscoroutine(returned) or (self._is_task and inspect.isawaitable(returned)):
+            return self.awaited(returned)  # any other awaitable stays what it is: `async with` takes some
         else:
             try:
                 self._close()
