@@ -161,6 +161,66 @@ def test_an_attempt_that_a_gateway_answered_is_a_loss(call: Call) -> None:
         assert scope.lineage.incomplete == {""}
 
 
+POOL = ThreadPoolExecutor(4)
+"""Its threads know no Context."""
+
+
+class PooledAdapter(RepeatingAdapter):
+    """One that runs its attempts in other threads, and waits for them."""
+
+    patience = 60.0
+
+    def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+        return POOL.submit(super().send, *args, **kwargs).result(self.patience)
+
+
+class PooledTransport(RepeatingTransport):
+    """The same for httpx."""
+
+    patience = 60.0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return POOL.submit(super().handle_request, request).result(self.patience)
+
+
+def by_pooled_adapter(url: str, patience: float) -> int:
+    with requests.Session() as session:
+        adapter = PooledAdapter()
+        adapter.patience = patience
+        session.mount("http://", adapter)
+        return antipode.requests.wrap(session).get(url, timeout=60).status_code
+
+
+def by_pooled_transport(url: str, patience: float) -> int:
+    transport = PooledTransport()
+    transport.patience = patience
+    with httpx.Client(transport=transport, timeout=60) as client:
+        return antipode.httpx.wrap(client).get(url).status_code
+
+
+POOLED = pytest.mark.parametrize("call", [by_pooled_adapter, by_pooled_transport])
+
+
+@POOLED
+def test_each_attempt_in_another_thread_gives_back_its_lineage(call: Call) -> None:
+    """PROP-30: that thread knows no scope."""
+    answers = bearing("503 Busy", FIRST), bearing("200 OK", LAST)
+    with answering(*answers) as url, antipode.scope() as scope:
+        assert call(url, 60) == 200
+        assert scope.lineage == Lineage([FIRST, LAST])
+        assert scope.lineage.is_complete()
+
+
+@POOLED
+def test_a_call_given_up_while_an_attempt_is_under_way_is_a_loss(call: Call) -> None:
+    """PROP-27, PROP-30: the attempt has left, and goes on in its thread."""
+    with answering(None, bearing("200 OK")) as url, antipode.scope() as scope:
+        with pytest.raises(TimeoutError):
+            call(url, 0.5)
+        assert scope.lineage.incomplete == {""}
+        assert {gap.reason for gap in scope.gaps} == {"unanswered"}
+
+
 def once_by_requests(url: str) -> int:
     with requests.Session() as session:
         return antipode.requests.wrap(session).get(url, timeout=60).status_code

@@ -135,14 +135,13 @@ class _Call:
     What truly leaves is told by httpcore, in the `trace` extension of the request.
     """
 
-    __slots__ = ("_attempts", "_given", "_open", "_plain", "_request", "_tunnel")
+    __slots__ = ("_attempts", "_given", "_plain", "_request", "_tunnel")
 
     def __init__(self, host: str, transport: object, request: httpx.Request) -> None:
         self._attempts = Attempts(host)
         self._request = request
         self._given = request.extensions
         self._plain = type(transport) in _PLAIN
-        self._open = 0
         self._tunnel = False
 
     def watch(self, trace: Callable[[str, Any], Any]) -> None:
@@ -168,27 +167,27 @@ class _Call:
         event = name.partition(".")[2]
         if event == "send_request_headers.started":
             self._tunnel = getattr(info.get("request"), "method", b"") == b"CONNECT"  # answered by a proxy
-            self._attempts.seen = True
-            self._open += not self._tunnel
+            if self._tunnel:
+                self._attempts.seen = True
+            else:
+                self._attempts.begin()
         elif event == "receive_response_headers.complete" and not self._tunnel:
-            self._open -= 1
             answer = info.get("return_value") or ()  # HTTP/1 and HTTP/2 have them at different places
             status = next((part for part in answer if isinstance(part, int)), 0)
             headers = next((part for part in answer if isinstance(part, list)), [])
             self._attempts.answer(status, [value.decode("latin-1") for key, value in headers if _is_ours(key)])
+            self._attempts.settle()
 
     def fail(self, error: BaseException) -> None:
         """Mark the scope, unless nothing was sent of which no answer came."""
         self._request.extensions = self._given
-        if self._open if self._attempts.seen else not isinstance(error, _NOT_SENT):
+        if self._attempts.open if self._attempts.seen else not isinstance(error, _NOT_SENT):
             self._attempts.fail(error)
 
     def end(self, response: httpx.Response) -> None:
-        """Join what the last attempt brought; of one before it no answer may have come."""
+        """Join what the last attempt brought."""
         self._request.extensions = self._given  # a redirect's request takes them over
-        if self._open:
-            self._attempts.fail("an attempt before the last")
-        self._attempts.answer(response.status_code, response.headers.get_list(LINEAGE_HEADER))
+        self._attempts.end(response.status_code, response.headers.get_list(LINEAGE_HEADER))
 
 
 def _is_ours(name: bytes) -> bool:

@@ -100,11 +100,11 @@ class _Adapter(BaseAdapter):
         try:
             response = inner.send(request, *args, **kwargs)
         except BaseException as error:
-            if not attempts.seen and not _never_left(error):
+            if attempts.open if attempts.seen else not _never_left(error):
                 attempts.fail(error)
             raise
         value = response.headers.get(LINEAGE_HEADER)
-        attempts.answer(response.status_code, [] if value is None else [value])
+        attempts.end(response.status_code, [] if value is None else [value])
         return response
 
     def close(self) -> None:
@@ -146,15 +146,19 @@ class _AttemptingPool:
     _antipode_attempts: Attempts
 
     def _make_request(self, *args: Any, **kwargs: Any) -> Any:
-        self._antipode_attempts.seen = True
+        attempts = self._antipode_attempts
+        attempts.begin()
         try:
             response = super()._make_request(*args, **kwargs)  # type: ignore[misc]
         except BaseException as error:
             if not isinstance(error, NewConnectionError | ConnectTimeoutError):
-                self._antipode_attempts.fail(error)
+                attempts.fail(error)
             raise
-        self._antipode_attempts.answer(response.status, _lineage(response.headers))
-        return response
+        else:
+            attempts.answer(response.status, _lineage(response.headers))
+            return response
+        finally:
+            attempts.settle()
 
 
 def _lineage(headers: Any) -> list[str]:
