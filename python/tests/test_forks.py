@@ -108,9 +108,15 @@ def test_a_child_leaves_the_blocks_of_its_parent_though_another_thread_held_a_lo
         holder.start()
         assert held.wait(DEADLINE_S)
 
-        well = ended_well(in_child(scope.stop))  # as the end of the block does
+        def leave_off() -> None:
+            antipode.configure(mode="off")
+            antipode.configure(mode="enforce")
+
+        left = ended_well(in_child(scope.stop))  # as the end of the block does
+        well = ended_well(in_child(leave_off))  # SCOPE-26
         let_go.set()
         holder.join(DEADLINE_S)
+    assert left
     assert well
 
 

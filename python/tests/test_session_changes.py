@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +180,33 @@ def test_a_mode_that_leaves_off_in_mid_request_leaves_a_gap() -> None:
         antipode.configure(mode="dry-run")
         antipode.configure(mode="enforce")
         assert scope.lineage.is_complete()
+
+
+def test_no_scope_is_whole_where_the_mode_has_left_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCOPE-26: marked before, for a barrier of another thread; and after, for what was opened in between."""
+    antipode.configure(mode="off")
+    module = sys.modules["antipode.settings"]
+    install, opened = module._install, list[antipode.Scope]()
+
+    def install_now(resolved: Any) -> Any:
+        assert not scope.lineage.is_complete()
+        opened.append(antipode.Scope())
+        return install(resolved)
+
+    with antipode.scope() as scope:
+        monkeypatch.setattr(module, "_install", install_now)
+        antipode.configure(mode="enforce")
+        assert [[gap.reason for gap in each.gaps] for each in (scope, *opened)] == [["mode"], ["mode"]]
+
+
+def test_a_scope_that_is_being_made_is_none_yet() -> None:
+    """SCOPE-26: another thread is in the middle of it; the scopes behind it are marked all the same."""
+    antipode.configure(mode="off")
+    half = antipode.Scope.__new__(antipode.Scope)
+    with antipode.scope() as scope:
+        antipode.configure(mode="enforce")
+        assert not scope.lineage.is_complete()
+    assert not vars(half)
 
 
 @pytest.mark.parametrize("line", ["{0}", "a=1, {0}", "{0},b=2", "{0}, {0}"])

@@ -208,13 +208,16 @@ def configure(**words: Unpack[SettingsWords]) -> Settings:
             else:
                 code[name] = _checked(word, value, f"configure({name}={_shown(name, value)})")
         resolved = _resolve(code)
+        leaves_off = was_off and resolved.settings.mode is not Mode.OFF
+        if leaves_off:  # marked first: under the new mode no barrier may pass one that is not
+            from antipode.mode_changes import mark_open_scopes
+
+            marked = mark_open_scopes()
         _code.clear()
         _code.update(code)
         installed = _install(resolved)
-    if was_off and installed.mode is not Mode.OFF:
-        from antipode.mode_changes import mark_open_scopes
-
-        mark_open_scopes()
+    if leaves_off:
+        mark_open_scopes(marked)  # what was opened meanwhile
     if installed.history:
         from antipode import recorder
 
