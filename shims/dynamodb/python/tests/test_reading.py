@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +11,7 @@ import antipode
 import pytest
 from antipode import Lineage
 from antipode.errors import BarrierTimeout
+from antipode_dynamodb.partiql import may_read, may_write
 from dynamodb_regions import STORE, TABLE, Posts, item, key
 
 
@@ -110,6 +112,36 @@ def test_a_statement_behind_a_comment_reads_and_hides_what_is_ours(posts: Posts)
     with antipode.scope() as scope:
         client.execute_statement(Statement=f"-- x\nINSERT INTO {TABLE} VALUE {{'id': 'inserted'}}")
         assert scope.lineage.incomplete == {STORE}
+
+
+def test_a_text_that_looks_like_the_end_of_a_comment_is_none(posts: Posts) -> None:
+    """SHIM-43: the first comment's end is its end."""
+    insert = f"/* 1 */ DELETE FROM {TABLE} WHERE id = '*/ INSERT' RETURNING ALL OLD *"
+    assert may_write(insert)
+    assert may_read(insert)
+    posts.write("looks")
+    update = f"/* 1 */ UPDATE {TABLE} SET body = 'see /* x */ select' WHERE id = 'looks'"
+    with antipode.scope() as scope:
+        posts.wrapped["a"].execute_statement(Statement=update)
+        assert scope.lineage.incomplete == {STORE}
+
+
+@pytest.mark.parametrize("judge", [may_write, may_read])
+def test_many_comments_cost_little(judge: Callable[[str], bool]) -> None:
+    """SHIM-43: each of them is looked at once."""
+    for comments in (20, 40):
+        began = time.process_time()
+        assert judge("/**/" * comments + "UPDATE")
+        assert time.process_time() - began < 0.01
+
+
+def test_what_was_deleted_is_hidden_from_a_statement_behind_a_comment(posts: Posts) -> None:
+    """SHIM-12"""
+    client = posts.wrapped["a"]
+    posts.write("gone")
+    client.delete_item(TableName=TABLE, Key=key("gone"))
+    for statement in ("SELECT id", "/* x */ SELECT id", "-- x\nSELECT /* x */ id", "/* x */ SELECT *"):
+        assert client.execute_statement(Statement=f"{statement} FROM {TABLE} WHERE id = 'gone'")["Items"] == []
 
 
 def test_reading_after_a_lineage(posts: Posts) -> None:

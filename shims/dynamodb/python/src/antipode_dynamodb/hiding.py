@@ -37,7 +37,9 @@ _LEGACY: Final = frozenset({"QueryFilter", "ScanFilter", "AttributesToGet", "Con
 _AFTER_A_PROOF_S: Final = 10.0
 """So long after a barrier has passed all reads that do not say otherwise are strongly consistent."""
 _ON_INDEX: Final = re.compile(r"\bFROM\s+(\"[^\"]+\"|[\w-]+)\s*\.\s*[\w\"]", re.IGNORECASE)
-_SELECT: Final = re.compile(r"^\s*SELECT\s+(?!\*)", re.IGNORECASE)
+BEFORE: Final = r"(?>\s+|--[^\r\n]*(?:[\r\n]|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*+"
+"""Blanks and comments in a statement: nothing of a comment is ever given back, so that its end is its end."""
+_SELECT: Final = re.compile(rf"^{BEFORE}SELECT\b{BEFORE}(?!\*)", re.IGNORECASE)
 
 
 class Read:

@@ -7,16 +7,14 @@ from functools import partial
 from typing import Any, Final
 
 from antipode_dynamodb.binding import Binding
-from antipode_dynamodb.hiding import read_items, write_and_read
+from antipode_dynamodb.hiding import BEFORE, read_items, write_and_read
 from antipode_dynamodb.writing import native
 
 _NO_VERSION: Final = (
     "a PartiQL statement that writes carries no version; use PutItem, UpdateItem, DeleteItem or TransactWriteItems"
 )
-_BEFORE: Final = r"(\s|--[^\r\n]*[\r\n]|/\*.*?\*/)*"
-"""Blanks and comments."""
-_READS: Final = re.compile(_BEFORE + r"(SELECT|EXISTS)\b", re.IGNORECASE | re.DOTALL)
-_GIVES_NOTHING: Final = re.compile(_BEFORE + r"INSERT\b", re.IGNORECASE | re.DOTALL)
+_READS: Final = re.compile(BEFORE + r"(SELECT|EXISTS)\b", re.IGNORECASE)
+_GIVES_NOTHING: Final = re.compile(BEFORE + r"INSERT\b", re.IGNORECASE)
 
 
 def may_write(statement: str) -> bool:
