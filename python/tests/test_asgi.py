@@ -13,6 +13,7 @@ import antipode.httpx
 import httpx
 import pytest
 from antipode import WriteId, addresses, telemetry
+from antipode.session import Cookie
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
@@ -86,10 +87,13 @@ async def test_a_late_write_is_counted(late: list[str]) -> None:
     assert late == ["blog-posts"]
 
 
-async def test_a_late_write_goes_into_the_trailer_where_there_is_one(late: list[str]) -> None:
-    """PROP-16: the server offers trailers and the client takes them."""
+@pytest.mark.parametrize("is_nested", [False, True])
+async def test_a_late_write_goes_into_the_trailer_where_there_is_one(late: list[str], is_nested: bool) -> None:
+    """PROP-16, PROP-33: the server offers trailers and the client takes them; the outermost middleware fills it."""
+    antipode.configure(keys={"one": b"k" * 32}, trust="private")
+    app: Any = antipode.asgi.Middleware(plain, session=Cookie()) if is_nested else plain
     sent = await call(
-        antipode.asgi.Middleware(plain),
+        antipode.asgi.Middleware(app),
         [(b"te", b"trailers")],
         extensions={"http.response.trailers": {}},
     )

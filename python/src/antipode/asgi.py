@@ -199,8 +199,10 @@ class _Answer:
         self._kind = "http.response"
         if scope["type"] == "websocket":
             self._kind = _DENIAL if _DENIAL in (scope.get("extensions") or {}) else ""
-        self._may_trail = _TRAILERS in (scope.get("extensions") or {}) and any(
-            name.lower() == b"te" and b"trailers" in value.lower() for name, value in scope["headers"]
+        self._may_trail = (
+            isinstance(inbound, Inbound)  # the outermost middleware answers, and the trailer is its own
+            and _TRAILERS in (scope.get("extensions") or {})
+            and any(name.lower() == b"te" and b"trailers" in value.lower() for name, value in scope["headers"])
         )
 
     async def send(self, message: Message) -> None:
