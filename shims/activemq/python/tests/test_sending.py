@@ -110,6 +110,28 @@ def test_headers_of_another_message_are_joined_as_far_as_they_are_believed(b: Re
     assert JMS_HEADER not in box.next().headers
 
 
+@pytest.mark.parametrize("options", [{}, {"track": True, "mode": "off"}], ids=["untracked", "off"])
+def test_headers_of_a_tracked_message_leave_their_mark_behind(b: Region, options: dict[str, Any]) -> None:
+    """PROP-37: a copy that is not tracked would prove that the first one arrived."""
+    queue, copies = b.queue(), b.queue()
+    box, copied = b.inbox(queue), b.inbox(copies)
+    with antipode.scope():
+        b.wrapped(track=True).send(queue, "42", headers={"mine": "1"})
+    received = box.next().headers
+    assert received[MARK_HEADER]
+    with antipode.testing.isolated():
+        plain = b.wrapped(**options)
+        with antipode.scope():
+            plain.send(copies, "in a scope", headers=received)
+        plain.send(copies, "outside", headers=received)
+    for _ in range(2):
+        headers = copied.next().headers
+        assert MARK_HEADER not in headers
+        assert headers["mine"] == "1"
+        assert headers[JMS_HEADER] == received[JMS_HEADER]
+    assert MARK_HEADER in received
+
+
 def test_a_header_of_the_applications_own_is_left_alone(
     b: Region, blog: Blog, caplog: pytest.LogCaptureFixture
 ) -> None:

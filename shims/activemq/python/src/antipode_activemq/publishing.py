@@ -27,7 +27,7 @@ def publish(
     """Sends by `send`, which takes the headers and is stomp.py's own method. The caller's headers stay as they are."""
     store = options.store
     if not options.track or not store.records:  # with mode=off what came in is passed on, and nothing added (PROP-26)
-        return send(_stamped(options, headers, None))
+        return send(_stamped(options, _without_mark(headers), None))
     _check_topic(options, str(destination))
     mark = uuid4().hex
     key, version = str(destination), Opaque(mark)
@@ -36,6 +36,13 @@ def publish(
     write = store.begin(key)
     with outcomes.sending(headers, write, version):
         return send(headers)
+
+
+def _without_mark(headers: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return headers without the mark of the tracked message that they are of: another is not that one (PROP-37)."""
+    if MARK_HEADER not in headers:
+        return headers
+    return {name: value for name, value in headers.items() if name != MARK_HEADER}
 
 
 def _check_topic(options: ConnectionOptions, destination: str) -> None:
