@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import antipode
@@ -11,6 +14,7 @@ import antipode_rabbitmq
 import pytest
 from antipode import ConfigurationError, Redeliver, configure
 from antipode.messages import HEADER
+from antipode_rabbitmq.returns import Returns
 from rabbit_regions import Blog, Consumer, Region, properties, wait_for
 
 
@@ -277,3 +281,25 @@ def test_the_delay_is_the_settings_unless_the_channel_says_another(a: Region) ->
     for bad in (-1, 100_000):
         with pytest.raises(ConfigurationError, match="redeliver_delay"):
             a.wrapped(redeliver_delay=bad)
+
+
+def test_threads_that_give_back_more_than_are_remembered_fail_in_nothing() -> None:
+    """PROP-36: workers of one channel, past the last thousand messages that go back."""
+    timers = SimpleNamespace(call_later=lambda _delay, _call: None)
+    returns = Returns(SimpleNamespace(connection=timers))
+
+    def give_back(first: int) -> None:
+        for tag in range(first, first + 5000):
+            returns.give_back(tag, 60.0, own_thread=True)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(give_back, worker * 5000) for worker in range(4)]:
+                done.result(60)
+    finally:
+        sys.setswitchinterval(before)
+    returns.give_back(20_000, 60.0, own_thread=True)
+    with pytest.raises(ConfigurationError):
+        returns.check_acknowledgement(20_000)

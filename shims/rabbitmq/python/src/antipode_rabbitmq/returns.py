@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from antipode.queue_messages import MessageDelivery, refuse_acknowledgement
+from antipode.recent import Recent
 from pika.exceptions import AMQPError
 
 _MOST_RETURNING: Final = 1000
@@ -24,7 +25,7 @@ class Returns:
     def __init__(self, plain: Any) -> None:
         self._plain = plain
         self._due: dict[int, float] = {}
-        self._returning: dict[int, None] = {}
+        self._returning: Recent[int, None] = Recent(_MOST_RETURNING)
         """The tags of the last messages that go back, or have: no tag comes twice on a channel."""
         self._open: dict[int, tuple[int, MessageDelivery]] = {}
 
@@ -42,9 +43,7 @@ class Returns:
         `own_thread`: the caller is the connection's own thread, as in a consumer's callback.
         """
         self._due[tag] = time.monotonic() + delay
-        self._returning[tag] = None
-        if len(self._returning) > _MOST_RETURNING:
-            del self._returning[next(iter(self._returning))]
+        self._returning.put(tag, None)
         connection = self._plain.connection
         try:
             if own_thread:
