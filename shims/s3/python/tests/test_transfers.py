@@ -108,3 +108,19 @@ def test_what_a_manager_reads_and_what_is_copied_waits(images: Images, tmp_path:
         with pytest.raises(antipode.BarrierTimeout), antipode.reading(after=opened.lineage):
             images.b.copy_object(Bucket=BUCKET, Key=copied, CopySource=source)
     images.plain_b.abort_multipart_upload(**place)
+
+
+def test_a_copy_to_where_nothing_is_recorded_waits_for_its_source(images: Images) -> None:
+    """SHIM-44: a bucket of no store, and one of a store that is off."""
+    key = new_key()
+    images.plain_a.put_object(Bucket=BUCKET, Key=key, Body=b"old")
+    for number in range(2):
+        images.lab.make_bucket(f"copies-{number}", servers=["b1"])
+    impatient: Any = antipode_s3.wrap(images.plain_b, STORE, bucket=BUCKET, wait_on_read=True, timeout=0.2)
+    impatient = antipode_s3.wrap(impatient, "copies", bucket="copies-1", mode="off")
+    images.lab.partition("b1", mode="silent")
+    with antipode.scope():
+        images.a.put_object(Bucket=BUCKET, Key=key, Body=b"new")
+        for number in range(2):
+            with pytest.raises(antipode.BarrierTimeout):
+                impatient.copy_object(Bucket=f"copies-{number}", Key=key, CopySource={"Bucket": BUCKET, "Key": key})

@@ -43,7 +43,7 @@ class RecordingS3(_Base):  # type: ignore[misc]
 
     def _antipode_call(self, operation: str, params: dict[str, Any]) -> Any:
         writing = operation not in READS
-        if operation == "UploadPartCopy":  # it writes nothing yet
+        if operation in ("CopyObject", "UploadPartCopy"):  # wherever to: the source is read
             copies.wait_for_source(self, params)
         if operation in NEITHER:
             return super()._make_api_call(operation, params)

@@ -39,7 +39,6 @@ _SECRETS: Final = {
 
 def copy(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     """CopyObject."""
-    wait_for_source(client, params)
     key = key_of(params)
     source = _look(client, params)
     if source is None:
@@ -64,7 +63,7 @@ def copy(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
 
 
 def wait_for_source(client: Any, params: Mapping[str, Any]) -> None:
-    """Wait for what a read of the source would wait for: a copy of a part reads it, too (SHIM-44)."""
+    """Wait for what a read of the source would wait for: a copy of it or of a part reads it (SHIM-44)."""
     place = _place(params.get("CopySource"))
     owner: Binding | None = None if place is None else client._antipode.get(place[0])
     if owner is not None and owner.records:
