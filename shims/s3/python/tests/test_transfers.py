@@ -10,7 +10,8 @@ from typing import Any
 import antipode
 import antipode_s3
 import pytest
-from boto3.s3.transfer import S3Transfer, TransferConfig, create_transfer_manager
+from antipode_s3.transfers import look_at_constructors
+from boto3.s3.transfer import S3Transfer, TransferConfig, TransferManager, create_transfer_manager
 from s3_regions import BUCKET, STORE, Images, new_key
 
 PARTS = TransferConfig(multipart_threshold=5 * 1024**2, multipart_chunksize=5 * 1024**2)
@@ -79,6 +80,18 @@ def test_each_transfer_of_one_manager_is_of_its_own_scope(images: Images) -> Non
     with create_transfer_manager(images.plain_a, PARTS) as manager, antipode.scope() as opened:
         manager.upload(io.BytesIO(b"v"), BUCKET, keys[0]).result()
         assert not opened.lineage
+
+
+def test_a_constructor_that_two_threads_wrapped_looks_once(
+    images: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SHIM-50"""
+    monkeypatch.setattr(TransferManager, "__init__", TransferManager.__init__)  # put back afterwards
+    look_at_constructors.__wrapped__()
+    key = new_key()
+    with antipode.scope() as opened:
+        _by_class(b"v")(images, key, tmp_path)
+        assert [each.key for each in opened.lineage.of_store(STORE)] == [key.encode()]
 
 
 def test_what_a_manager_reads_and_what_is_copied_waits(images: Images, tmp_path: Path) -> None:

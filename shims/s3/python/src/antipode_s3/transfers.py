@@ -38,6 +38,8 @@ def look_at_constructors() -> None:
     @functools.wraps(own)
     def construct(self: Any, client: Any, *args: Any, **kwargs: Any) -> None:
         own(self, client, *args, **kwargs)
+        if isinstance(self, RecordingManager):  # two threads may have come here first, and each wrapped it
+            return
         if isinstance(client, RecordingS3) and not client._antipode_managed:
             self._antipode_client = self.__dict__.pop("_client")
             kind: Any = type(self)
