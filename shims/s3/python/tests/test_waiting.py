@@ -13,7 +13,7 @@ from antipode import Lineage, Opaque, Ordered, Verdict, WriteId
 from antipode.hybrid_clock import HybridClock
 from antipode.store import registry
 from antipode_lab.stores.s3 import S3Store
-from antipode_s3.judging import Bucket
+from antipode_s3.judging import Bucket, Look
 from antipode_s3.session import Session
 from botocore.exceptions import ReadTimeoutError
 from s3_regions import BUCKET, STORE, Images, new_key, until
@@ -90,6 +90,15 @@ def test_a_version_that_is_greater_by_more_than_any_upload_takes_supersedes(imag
     images.shim.clock = behind(-8 * 86400)
     assert images.judge(images.put(key)).satisfied
     assert images.judge(gone).satisfied
+
+
+def test_a_new_current_version_is_soon_looked_behind_again() -> None:
+    """SHIM-30: what is waited for may come right behind it."""
+    look = Look()
+    for _ in range(9):
+        look.done("first")
+    look.done("second")
+    assert look.due - time.monotonic() <= 0.2
 
 
 def test_a_lesser_version_proves_nothing(images: Images) -> None:

@@ -52,7 +52,9 @@ class Look:
         return version != self.version or time.monotonic() >= self.due
 
     def done(self, version: str) -> None:
-        """It was in vain."""
+        """It was in vain; beside a new current version others may be about to come."""
+        if version != self.version:
+            self.interval = _DEEP_S[0]
         self.version = version
         self.due = time.monotonic() + self.interval
         self.interval = min(self.interval * 2, _DEEP_S[1])
