@@ -92,6 +92,21 @@ def test_a_version_that_is_greater_by_more_than_any_upload_takes_supersedes(imag
     assert images.judge(gone).satisfied
 
 
+def test_an_upload_of_many_days_is_waited_for_by_its_version_id(images: Images) -> None:
+    """SHIM-52: a greater version of seven days later may have come before its completion."""
+    key = new_key()
+    images.shim.clock = behind(6.5 * 86400)
+    with antipode.scope() as opened:
+        upload = images.a.create_multipart_upload(Bucket=BUCKET, Key=key)
+        place = {"Bucket": BUCKET, "Key": key, "UploadId": upload["UploadId"]}
+        part = images.a.upload_part(**place, PartNumber=1, Body=b"of parts")
+        parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+        answer = images.a.complete_multipart_upload(**place, MultipartUpload=parts)
+        lineage = opened.lineage
+    assert [each.version for each in lineage.of_store(STORE)] == [Opaque(answer["VersionId"])]
+    assert images.judge(lineage).satisfied
+
+
 def test_a_new_current_version_is_soon_looked_behind_again() -> None:
     """SHIM-30: what is waited for may come right behind it."""
     look = Look()

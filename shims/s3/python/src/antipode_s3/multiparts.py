@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final
 
 from antipode import telemetry
+from antipode.hybrid_clock import seconds_of
 from antipode.scope import current_scope
 from antipode.store import Write
 from antipode.writeid import Opaque, Ordered
@@ -23,6 +25,8 @@ from antipode_s3.client_calls import send, sent
 from antipode_s3.outcome import Versioned, failed, key_of, outgoing
 
 _MOST: Final = 10_000
+_LONGEST_S: Final = 6 * 86400.0
+"""A version that is greater by seven days counts as later (`judging`): an older upload's counter proves nothing."""
 
 
 @dataclass(slots=True)
@@ -76,10 +80,10 @@ def complete(client: Any, binding: Binding, operation: str, params: dict[str, An
     with _lock:
         _open.pop(place, None)
     mark = str(answer.get("VersionId") or "")
-    if upload is not None and not _overtaken(binding, key, upload.version.counter):
+    if upload is not None and not _is_late(binding, key, upload.version.counter):
         upload.version.record(write)
     elif mark and mark != "null":
-        # Created by another process, or something greater was written meanwhile: the store's own name of the version.
+        # Created by another process, long ago, or something greater was written meanwhile: the store's own name of it.
         write.record(Opaque(mark))
     else:
         write.record_incomplete("multipart", "the bucket named no version for the upload")
@@ -96,6 +100,11 @@ def abort(client: Any, binding: Binding, operation: str, params: dict[str, Any])
     if upload is not None:
         upload.write.abandon()
     return answer
+
+
+def _is_late(binding: Binding, key: bytes, counter: int) -> bool:
+    """Whether an upload's counter says too little of when it was completed."""
+    return time.time() - seconds_of(counter) > _LONGEST_S or _overtaken(binding, key, counter)
 
 
 def _overtaken(binding: Binding, key: bytes, counter: int) -> bool:
