@@ -123,6 +123,32 @@ def test_what_a_manager_reads_and_what_is_copied_waits(images: Images, tmp_path:
     images.plain_b.abort_multipart_upload(**place)
 
 
+def _copied_by_client(images: Images, key: str, source: dict[str, str]) -> None:
+    images.a.copy(source, BUCKET, key, Config=PARTS)
+
+
+def _copied_by_manager(images: Images, key: str, source: dict[str, str]) -> None:
+    with create_transfer_manager(images.a, PARTS) as manager:
+        manager.copy(source, BUCKET, key).result()
+
+
+@pytest.mark.parametrize("copy", [_copied_by_client, _copied_by_manager])
+def test_a_copy_in_parts_reads_as_incomplete(
+    images: Images, copy: Callable[[Images, str, dict[str, str]], None]
+) -> None:
+    """SHIM-12: what its source depends on is not beside it; that of a copy in one piece is."""
+    for body, missing in ((LARGE, {STORE}), (b"v", set())):
+        source, key = {"Bucket": BUCKET, "Key": new_key("source")}, new_key()
+        with antipode.scope():
+            images.a.put_object(Body=body, **source)
+        with antipode.scope() as opened:
+            copy(images, key, source)
+            assert opened.lineage.is_complete()
+        with antipode.reading() as seen:
+            images.a.get_object(Bucket=BUCKET, Key=key)
+        assert seen.lineage.incomplete == missing
+
+
 def test_a_copy_to_where_nothing_is_recorded_waits_for_its_source(images: Images) -> None:
     """SHIM-44: a bucket of no store, and one of a store that is off."""
     key = new_key()

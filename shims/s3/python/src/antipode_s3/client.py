@@ -94,7 +94,8 @@ class RecordingS3(_Base):  # type: ignore[misc]
         return super(RecordingS3, self._antipode_carried()).download_fileobj(*args, **kwargs)
 
     def copy(self, *args: Any, **kwargs: Any) -> Any:
-        return super(RecordingS3, self._antipode_carried()).copy(*args, **kwargs)
+        with copies.mark_copy():
+            return super(RecordingS3, self._antipode_carried()).copy(*args, **kwargs)
 
     def generate_presigned_url(self, ClientMethod: str, *args: Any, **kwargs: Any) -> Any:
         operation = self.meta.method_to_api_mapping.get(ClientMethod, "")

@@ -6,7 +6,8 @@ What rests beside the copy is the scope's lineage, joined with what the source d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
@@ -15,6 +16,7 @@ from antipode.scope import current_scope
 from antipode.wait_on_read import wait_first
 from antipode.writeid import Opaque, Ordered
 from botocore.exceptions import BotoCoreError, ClientError
+from opentelemetry import context as otel
 
 from antipode_s3 import metadata
 from antipode_s3.binding import Binding
@@ -35,6 +37,24 @@ _SECRETS: Final = {
     "CopySourceSSECustomerKey": "SSECustomerKey",
     "CopySourceSSECustomerKeyMD5": "SSECustomerKeyMD5",
 }
+
+
+_COPY: Final = otel.create_key("antipode-s3-copy")
+
+
+@contextmanager
+def mark_copy() -> Iterator[None]:
+    """Say in the Context that a managed transfer copies: its threads have it, too."""
+    token = otel.attach(otel.set_value(_COPY, True))
+    try:
+        yield
+    finally:
+        otel.detach(token)
+
+
+def is_copy() -> bool:
+    """Whether a managed transfer copies here."""
+    return bool(otel.get_value(_COPY))
 
 
 def copy(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:

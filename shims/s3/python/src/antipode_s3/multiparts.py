@@ -2,7 +2,8 @@
 
 Metadata cannot be changed after `CreateMultipartUpload`. Parts may hold what was read later, so what rests beside an
 object that the application uploads in parts is marked incomplete for its store, unless the whole upload was one call of
-ours (`upload_file`, `upload_fileobj`, `copy`), whose lineage is the one at the call.
+ours (`upload_file`, `upload_fileobj`), whose lineage is the one at the call. A copy in parts is marked, too: its parts
+hold what the source depends on.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from antipode.writeid import Opaque, Ordered
 
 from antipode_s3.binding import Binding
 from antipode_s3.client_calls import send, sent
+from antipode_s3.copies import is_copy
 from antipode_s3.outcome import Versioned, failed, key_of, outgoing
 
 _MOST: Final = 10_000
@@ -47,7 +49,7 @@ def create(client: Any, binding: Binding, operation: str, params: dict[str, Any]
     """CreateMultipartUpload: from now on the write is pending in this scope."""
     key = key_of(params)
     beside = outgoing()
-    if not client._antipode_managed:
+    if not client._antipode_managed or is_copy():  # nobody has looked at a copy's source
         beside = beside.marked_incomplete(binding.store.name)
         telemetry.incomplete("multipart", binding.store.name)
     version = Versioned(binding, key, params.get("Metadata"), beside=beside)

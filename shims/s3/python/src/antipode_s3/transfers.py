@@ -12,6 +12,7 @@ from typing import Any
 from boto3.s3.transfer import TransferManager
 
 from antipode_s3.client import RecordingS3
+from antipode_s3.copies import mark_copy
 
 
 class RecordingManager:
@@ -22,6 +23,10 @@ class RecordingManager:
     @property
     def _client(self) -> Any:
         return self._antipode_client._antipode_carried()
+
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
+        with mark_copy():
+            return super().copy(*args, **kwargs)  # type: ignore[misc]
 
 
 @functools.cache
