@@ -271,6 +271,10 @@ def _passed(there: int, counter: int) -> Visibility:
 
     Of one region it was, as each write is guarded there. Among regions the service keeps the last by its own clocks,
     and a machine's clock that is ahead gives the earlier write the greater version.
+
+    That does not hold of one region where nothing guards: a batch takes no conditions, and a key whose version is gone
+    (deleted in a table without time to live, or put by code without Antipode) has nothing that a write must pass.
+    There the lesser version may be the later one, and the version does not say so: this is a known false pass.
     """
     if place_of(there) == place_of(counter) or seconds_of(there) - seconds_of(counter) > _SURE_S:
         return VISIBLE
