@@ -66,6 +66,9 @@ def answering(*answers: Answer | None) -> Iterator[str]:
 class RepeatingAdapter(HTTPAdapter):
     """An adapter of an application that asks once more by itself."""
 
+    pause: Callable[[], object] = staticmethod(int)
+    """Called before it does."""
+
     def send(self, *args: Any, **kwargs: Any) -> requests.Response:
         try:
             answer = super().send(*args, **kwargs)
@@ -73,11 +76,14 @@ class RepeatingAdapter(HTTPAdapter):
             answer = None
         if answer is not None and answer.status_code == 200:
             return answer
+        self.pause()
         return super().send(*args, **kwargs)
 
 
 class RepeatingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """The same for httpx, of both kinds."""
+
+    pause: Callable[[], object] = staticmethod(int)
 
     def __init__(self) -> None:
         self._inner = httpx.HTTPTransport()
@@ -90,6 +96,7 @@ class RepeatingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
             answer = None
         if answer is not None and answer.status_code == 200:
             return answer
+        self.pause()
         return self._inner.handle_request(request)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -183,17 +190,17 @@ class PooledTransport(RepeatingTransport):
         return POOL.submit(super().handle_request, request).result(self.patience)
 
 
-def by_pooled_adapter(url: str, patience: float) -> int:
+def by_pooled_adapter(url: str, patience: float, pause: Callable[[], object] = int) -> int:
     with requests.Session() as session:
         adapter = PooledAdapter()
-        adapter.patience = patience
+        adapter.patience, adapter.pause = patience, pause
         session.mount("http://", adapter)
         return antipode.requests.wrap(session).get(url, timeout=60).status_code
 
 
-def by_pooled_transport(url: str, patience: float) -> int:
+def by_pooled_transport(url: str, patience: float, pause: Callable[[], object] = int) -> int:
     transport = PooledTransport()
-    transport.patience = patience
+    transport.patience, transport.pause = patience, pause
     with httpx.Client(transport=transport, timeout=60) as client:
         return antipode.httpx.wrap(client).get(url).status_code
 
@@ -219,6 +226,17 @@ def test_a_call_given_up_while_an_attempt_is_under_way_is_a_loss(call: Call) -> 
             call(url, 0.5)
         assert scope.lineage.incomplete == {""}
         assert {gap.reason for gap in scope.gaps} == {"unanswered"}
+
+
+@POOLED
+def test_a_call_given_up_before_it_asks_once_more_is_a_loss(call: Callable[..., int]) -> None:
+    """PROP-27, PROP-30: nobody waits for the attempt that leaves afterwards."""
+    over = threading.Event()
+    with answering(bearing("500 Broken", FIRST), bearing("200 OK")) as url, antipode.scope() as scope:
+        with pytest.raises(TimeoutError):
+            call(url, 1, lambda: over.wait(60))
+        assert scope.lineage.incomplete == {""}
+        over.set()
 
 
 def once_by_requests(url: str) -> int:

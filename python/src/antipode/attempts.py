@@ -60,6 +60,10 @@ class Attempts:
         with self._in_scope():
             unanswered(self.host, error)
 
+    def is_under_way(self, error: BaseException) -> bool:
+        """Whether an attempt may go on when the call ends so: one is open, or whoever waited for them gave up."""
+        return self.open > 0 or isinstance(error, TimeoutError)
+
     def end(self, status: int, values: Sequence[str]) -> None:
         """Join what the call itself gave; of an attempt before it no answer may have come."""
         if self.open:

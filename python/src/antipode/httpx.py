@@ -179,9 +179,9 @@ class _Call:
             self._attempts.settle()
 
     def fail(self, error: BaseException) -> None:
-        """Mark the scope, unless nothing was sent of which no answer came."""
+        """Mark the scope, unless nothing was sent of which no answer came or may come."""
         self._request.extensions = self._given
-        if self._attempts.open if self._attempts.seen else not isinstance(error, _NOT_SENT):
+        if self._attempts.is_under_way(error) if self._attempts.seen else not isinstance(error, _NOT_SENT):
             self._attempts.fail(error)
 
     def end(self, response: httpx.Response) -> None:

@@ -100,7 +100,7 @@ class _Adapter(BaseAdapter):
         try:
             response = inner.send(request, *args, **kwargs)
         except BaseException as error:
-            if attempts.open if attempts.seen else not _never_left(error):
+            if attempts.is_under_way(error) if attempts.seen else not _never_left(error):
                 attempts.fail(error)
             raise
         value = response.headers.get(LINEAGE_HEADER)
