@@ -216,18 +216,20 @@ class PostgresqlStage(Stage):
         with self.lab.connect(server or "a", user="app") as connection:
             return shows_all(connection)
 
-    def cut(self) -> None:
-        with self.lab.connect("a", user="app") as connection:
-            connection.execute("DELETE FROM posts")
-        self.lab.wait_caught_up("b1")
-        self.lab.partition("b1")
-
-    def heal(self) -> None:
+    def clear(self) -> None:
         with suppress(psycopg.Error), self.lab.connect("a") as connection:
             for (name,) in connection.execute("SELECT gid FROM pg_prepared_xacts").fetchall():
                 connection.rollback()
                 connection.autocommit = True
                 connection.execute(f"ROLLBACK PREPARED '{name}'")
+        with self.lab.connect("a", user="app") as connection:
+            connection.execute("DELETE FROM posts")
+
+    def cut(self) -> None:
+        self.lab.wait_caught_up("b1")
+        self.lab.partition("b1")
+
+    def heal(self) -> None:
         self.lab.heal("b1", wait=False)
 
 

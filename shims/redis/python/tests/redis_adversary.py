@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -172,6 +173,7 @@ class RedisStage(Stage):
 
     def __init__(self, lab: RedisStore) -> None:
         self.lab = lab
+        self._batches = itertools.count(1)
         self._plain = {name: redis.Redis.from_url(lab.url(name)) for name in ("a", "b1")}
 
     def wrap(self, plain: redis.Redis, **options: Any) -> Any:
@@ -199,13 +201,17 @@ class RedisStage(Stage):
         keys: Any = self._plain[server or "a"].keys("adv-*")
         return {key.decode() for key in keys}
 
-    def cut(self) -> None:
-        primary, replica = self._plain["a"], self._plain["b1"]
+    def clear(self) -> None:
+        primary = self._plain["a"]
         primary.flushdb()
         primary.function_load(LIBRARY, replace=True)
         primary.set("source", "v")
         primary.rpush("numbers", "2", "1")
-        until(lambda: replica.llen("numbers") == 2 and not replica.keys("adv-*"), 60.0)
+
+    def cut(self) -> None:
+        self._plain["a"].set("batch", next(self._batches))
+        last = self._plain["a"].get("batch")
+        until(lambda: self._plain["b1"].get("batch") == last, 60.0)
         self.lab.partition("b1")
 
     def heal(self) -> None:
