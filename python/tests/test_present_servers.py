@@ -350,7 +350,7 @@ def test_each_write_is_waited_for_at_each_server_that_is_known_by_then() -> None
 
 def named(source: Any, *targets: Target) -> None:
     """Have a source name these servers, as another thread's answer may in any instant."""
-    source.servers = source.store.take_answer(source, targets)
+    source.store.take_answer(source, targets)
 
 
 def answers_one(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:

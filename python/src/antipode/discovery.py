@@ -96,7 +96,7 @@ class Discovery(Server):
         """
         if not targets:
             return False
-        self.servers = self.store.take_answer(self, targets)
+        self.store.take_answer(self, targets)
         named()
         self._given_at = time.monotonic()
         self._told_at = self._given_at if asked_at is None else asked_at

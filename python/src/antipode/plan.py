@@ -68,8 +68,9 @@ class Asked:
             generation = store.generation  # first: what changes meanwhile shows
             servers = store.servers(own=own, stale=not waits)
             gone = store.gone(own=own) if waits else ()
-            if store.generation == generation:  # else who joined is in neither, and who left may be in both
-                break
+            with store.lock:  # who takes an answer names servers, and then the generation grows
+                if store.generation == generation:  # else who joined is in neither, and who left may be in both
+                    break
         return Asked(store, ids, servers, generation, gone)
 
 

@@ -42,7 +42,7 @@ class ReachedServers(Discovery):
             known[place] = _Connection(own, target, leads)
             address = self.store.shim.address(target)
             if address not in self.servers:
-                self.servers = self.store.take_answer(self, self._targets())
+                self.store.take_answer(self, self._targets())
             return self.servers[address]
 
     def _targets(self) -> Sequence[Any]:
@@ -58,7 +58,7 @@ class ReachedServers(Discovery):
             for place, each in lost:
                 if self._known.get(place) is each:  # else it has been made anew meanwhile
                     self._known.pop(place, None)
-            self.servers = self.store.take_answer(self, self._targets())
+            self.store.take_answer(self, self._targets())
         return True
 
     def after_fork(self) -> None:

@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -190,8 +190,8 @@ class StoreServers(ABC):
                     self.use_server(server.target, server.address, listed=not source.region)
                 self._discoveries.pop(key, None)
 
-    def take_answer(self, source: Discovery, targets: Sequence[Any]) -> Mapping[str, Server]:
-        """Return the servers that a source names, by address; those that nobody names any more are gone (BAR-54)."""
+    def take_answer(self, source: Discovery, targets: Sequence[Any]) -> None:
+        """Let a source have the servers that it names; those that nobody names any more are gone (BAR-54)."""
         named = {self.shim.address(target): target for target in targets}
         now = time.monotonic()
         with self.lock:
@@ -200,16 +200,15 @@ class StoreServers(ABC):
             }
             before, source.servers = source.servers, found
             if source.once:
-                self._discoveries.pop(id(source), None)
                 for group, own in ((self._own, True), (self._region, False)):
                     if source.names(own=own):
                         group.update(found)
+                self._discoveries.pop(id(source), None)  # last: else a barrier sees them neither here nor there
             left = before.keys() - found.keys()
             if isinstance(source, ReachedServers):
                 left -= self._named_besides(source)
             self._gone.update(dict.fromkeys(left, now))
             self.generation += before.keys() != found.keys() or not source.is_known(now)
-        return found
 
     def _named_besides(self, source: Discovery) -> set[str]:
         """Return the addresses that are judged without this source wherever they are with it."""
