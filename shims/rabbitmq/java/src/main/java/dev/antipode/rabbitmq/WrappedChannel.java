@@ -17,6 +17,7 @@ import java.util.function.UnaryOperator;
  */
 final class WrappedChannel implements InvocationHandler {
   private final Channel plain;
+  private final RegisteredStore store;
   private final Confirms confirms;
   private final Returns returns;
   private final Publishing publishing;
@@ -31,6 +32,7 @@ final class WrappedChannel implements InvocationHandler {
       Whereabouts whereabouts,
       UnaryOperator<Channel> likewise) {
     this.plain = plain;
+    this.store = store;
     this.likewise = likewise;
     this.tracks = options.track();
     this.confirms = new Confirms(plain);
@@ -140,19 +142,28 @@ final class WrappedChannel implements InvocationHandler {
   private void publish(Method method, Object[] args) throws Throwable {
     int place = placeOf(method, AMQP.BasicProperties.class);
     AMQP.BasicProperties given = (AMQP.BasicProperties) args[place];
-    Replies.asking(plain, given, () -> publishing.publish((String) args[0], (String) args[1], given, properties -> {
+    Replies.Sending sending = () -> publishing.publish((String) args[0], (String) args[1], given, properties -> {
       Object[] sent = args.clone();
       sent[place] = properties;
       pass(method, sent);
-    }));
+    });
+    if (store.records()) {
+      Replies.asking(plain, given, sending);
+    } else { // with mode=off an answer adds nothing (PROP-26)
+      sending.send();
+    }
   }
 
   /** Queue and, if it is said, automatic acknowledgement come first; a consumer or a callback among the rest. */
   private void scope(Method method, Object[] args) {
     boolean autoAck = args[1] instanceof Boolean said && said;
     String queue = (String) args[0];
-    java.util.function.Consumer<AMQP.BasicProperties> came =
-        properties -> Replies.came(plain, queue, properties, consuming.scopes());
+    Replies.consuming(queue);
+    java.util.function.Consumer<AMQP.BasicProperties> came = properties -> {
+      if (store.records()) {
+        Replies.came(plain, queue, properties, consuming.scopes());
+      }
+    };
     for (int place = 0; place < args.length; place++) {
       if (args[place] instanceof DeliverCallback callback) {
         args[place] = consuming.scoped(callback, autoAck, came);
