@@ -8,7 +8,7 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import Verdict, WriteId, discovery
+from antipode import Lineage, Verdict, WriteId, discovery
 from antipode.need import Group, Need, Proof
 from antipode.server import Server
 from antipode.shim import Store, StoreOptions, join_store
@@ -132,6 +132,29 @@ def test_a_server_leaves_before_the_barrier_is_parked_there(monkeypatch: pytest.
     result = Waiting().end()
     assert result.satisfied
     assert judged(result) == ["there"]
+
+
+def test_a_wait_is_begun_anew_at_a_server_that_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-65, BAR-63: the wait there was over when it left; others waited there then, for which it was looked."""
+    monkeypatch.setattr(discovery, "REFRESH_S", 0.2)
+    another = WriteId("posts", "another", antipode.Ordered("", 1))
+    store, listed, late = listed_store()
+    there = listed[0]
+    left, stays = store.server_at("there"), store.server_at("late")
+    assert left is not None
+    assert stays is not None
+    there.answer = lambda ids, server: [NOT_YET if each == another else VISIBLE for each in ids]
+    late.answer = lambda ids, server: [VISIBLE if each == another else NOT_YET for each in ids]
+    waiting, other = Waiting(), Waiting(Lineage([another]))
+    until(lambda: store.parked_threads == 2 and left.waiters.live == 1 and stays.waiters.live == 1)
+    there.answer = always(NOT_YET)
+    listed.remove(there)
+    assert judged(other.end()) == ["late"]
+    left.reset()
+    late.answer = always(VISIBLE)
+    result = waiting.end()
+    assert result.satisfied
+    assert judged(result) == ["late"]
 
 
 def test_a_read_waits_on_at_the_server_that_it_reads_from(monkeypatch: pytest.MonkeyPatch) -> None:

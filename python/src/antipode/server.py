@@ -209,6 +209,7 @@ class Server:
             if self.is_out(now):
                 need.left_out = True
                 return need.group.settle(need, None)
+            self.known_under = -1  # a need that was opened again was not among those that had lost this server (BAR-65)
             rides_along = self.waiters.add(need, self._lag(now) if need.epoch == self._epoch else 0.0)
         if not rides_along:
             self._poke()
