@@ -50,7 +50,7 @@ final class Asker {
   private long connectedAt = Ticks.LONG_AGO; // the thread's own: since when the shim's connection may be open
   private long questionTime; // by a question of late and its connection
   private volatile long questions; // written by the thread alone
-  private int knownUnder = -1; // the generation of the store's servers when it was last looked whether this is one of them
+  private volatile int knownUnder = -1; // the generation of the store's servers when it was last looked if this is one of them
 
   Asker(ServerInside inside, Server server) {
     this.inside = inside;
@@ -79,6 +79,11 @@ final class Asker {
       poked = false;
       thread = EngineThreads.start(this::run, "antipode-" + inside.store.name() + "-" + inside.address);
     }
+  }
+
+  /** Somebody new waits here, who may not have looked whether this server has left (BAR-65); under the lock. */
+  void lookAgain() {
+    knownUnder = -1;
   }
 
   /** Makes the thread ask now; from any thread. */
@@ -229,7 +234,7 @@ final class Asker {
     if (generation == knownUnder) {
       return;
     }
-    knownUnder = generation;
+    knownUnder = generation; // before it is looked who waits
     if (inside.store.isNamed(server, true) && inside.store.isNamed(server, false)) {
       return;
     }

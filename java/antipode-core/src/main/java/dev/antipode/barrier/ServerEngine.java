@@ -166,6 +166,7 @@ public class ServerEngine implements Server {
       if (proof != null || need.leftOut) {
         return need.group.settle(need, proof != null ? Visibility.VISIBLE : null, proof);
       }
+      asker.lookAgain(); // one that `conclude` opened again was not among those that had lost it
       ridesAlong = inside.waiters.add(need, need.epoch.equals(inside.proofs.now().epoch()) ? inside.lag(now) : 0);
     } finally {
       inside.lock.unlock();

@@ -139,6 +139,32 @@ class LeavingServersTest {
     assertThat(judged(ended(waiting))).containsExactly("there", "late", "joined");
   }
 
+  /** BAR-63: the wait there was over when the server left; others waited there then, for which it was looked. */
+  @Test
+  void aWaitIsBegunAnewAtAServerThatHasLeft() {
+    WriteId another = new WriteId("s", "another", new Ordered("", 1));
+    RegisteredStore store = listed();
+    ServerEngine left = (ServerEngine) store.serverAt("there");
+    there.answer = shows(ONE);
+    late.answer = shows(Lineage.of(another));
+    CompletableFuture<BarrierResult> waiting = Form.BLOCKING.start(PATIENT);
+    CompletableFuture<BarrierResult> other = Form.BLOCKING.start(PATIENT.lineage(Lineage.of(another)));
+    until(() -> store.parked() == 2 && left.live() == 1 && ((ServerEngine) store.serverAt("late")).live() == 1);
+    there.answer = FakeShim.always(Visibility.NOT_YET);
+    named = List.of(late);
+    assertThat(judged(ended(other))).containsExactly("late");
+    left.reset();
+    late.answer = FakeShim.always(Visibility.VISIBLE);
+    BarrierResult result = ended(waiting);
+    assertThat(result.satisfied()).isTrue();
+    assertThat(judged(result)).containsExactly("late");
+  }
+
+  private static FakeShim.Answer shows(Lineage lineage) {
+    return (ids, server) -> ids.stream()
+        .map(id -> lineage.ids().contains(id) ? Visibility.VISIBLE : Visibility.NOT_YET).toList();
+  }
+
   /** BAR-63: its data were replaced meanwhile, and nobody has looked at the end of the first wait. */
   @Test
   void whatAServerShowedBeforeAnotherOneLeftIsNoPass() {
