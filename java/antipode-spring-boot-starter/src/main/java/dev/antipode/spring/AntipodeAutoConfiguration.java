@@ -1,7 +1,6 @@
 package dev.antipode.spring;
 
 import dev.antipode.Antipode;
-import dev.antipode.LineageScope;
 import dev.antipode.grpc.AntipodeGrpc;
 import dev.antipode.http.AntipodeClientInterceptor;
 import dev.antipode.http.AntipodeFilter;
@@ -183,21 +182,12 @@ public class AntipodeAutoConfiguration {
   static class Schedulers {
     @Bean
     ThreadPoolTaskSchedulerCustomizer antipodeThreadPoolSchedulers() {
-      return scheduler -> scheduler.setTaskDecorator(Schedulers::inScope);
+      return scheduler -> scheduler.setTaskDecorator(ScheduledTask::new);
     }
 
     @Bean
     SimpleAsyncTaskSchedulerCustomizer antipodeTaskSchedulers() {
-      return scheduler -> scheduler.setTaskDecorator(Schedulers::inScope);
-    }
-
-    /** In the scope of who schedules it; each run in one of its own where that is nobody. */
-    private static Runnable inScope(Runnable task) {
-      return LineageScope.current() != null ? Antipode.carry(task) : () -> {
-        try (LineageScope own = Antipode.root()) {
-          task.run();
-        }
-      };
+      return scheduler -> scheduler.setTaskDecorator(ScheduledTask::new);
     }
   }
 

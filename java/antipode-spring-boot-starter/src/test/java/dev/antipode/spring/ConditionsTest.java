@@ -13,9 +13,12 @@ import dev.antipode.testing.AntipodeIsolated;
 import io.grpc.ClientInterceptor;
 import io.grpc.ServerInterceptor;
 import jakarta.servlet.Filter;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -38,6 +41,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.core.task.AsyncTaskExecutor;
 import org.springframework.core.task.TaskDecorator;
+import org.springframework.scheduling.TaskScheduler;
 import org.springframework.scheduling.annotation.EnableScheduling;
 import org.springframework.scheduling.annotation.Scheduled;
 import org.springframework.web.client.RestClient;
@@ -46,6 +50,7 @@ import org.springframework.web.client.RestClient;
 @ExtendWith(AntipodeIsolated.class)
 class ConditionsTest {
   private static final WriteId WRITE = WriteId.position("blog-posts", "e", 1);
+  private static final WriteId LATER = WriteId.position("user-acl", "e", 7);
   private static final AutoConfigurations ALL = AutoConfigurations.of(
       AntipodeAutoConfiguration.class,
       TaskExecutionAutoConfiguration.class,
@@ -181,5 +186,48 @@ class ConditionsTest {
             assertThat(Timed.SEEN.poll(60, TimeUnit.SECONDS)).hasValue(Lineage.of(WRITE));
           }
         });
+  }
+
+  /** A scheduler and no task. */
+  @Configuration(proxyBeanMethods = false)
+  @EnableScheduling
+  static class Scheduling {}
+
+  /** SCOPE-28: behind the response its scope is closed, and what was written there would be lost. */
+  @Test
+  void whatARequestSchedulesGoesOnBehindIt() {
+    runner.withConfiguration(AutoConfigurations.of(TaskSchedulingAutoConfiguration.class))
+        .withUserConfiguration(Scheduling.class)
+        .run(context -> {
+          TaskScheduler scheduler = context.getBean(TaskScheduler.class); // of one thread
+          BlockingQueue<Lineage> rate = new LinkedBlockingQueue<>();
+          BlockingQueue<Lineage> once = new LinkedBlockingQueue<>();
+          CountDownLatch answered = new CountDownLatch(1);
+          try (LineageScope scope = Antipode.scope(Lineage.of(WRITE))) {
+            scheduler.scheduleAtFixedRate(() -> {
+              rate.add(written());
+              await(answered);
+            }, Duration.ofMillis(20));
+            assertThat(rate.poll(60, TimeUnit.SECONDS)).isEqualTo(Lineage.of(WRITE, LATER));
+            scheduler.schedule(() -> once.add(written()), Instant.now());
+          }
+          answered.countDown();
+          assertThat(rate.poll(60, TimeUnit.SECONDS)).as("the timer's").isEqualTo(Lineage.of(LATER));
+          assertThat(once.poll(60, TimeUnit.SECONDS)).as("the request's").isEqualTo(Lineage.of(WRITE, LATER));
+        });
+  }
+
+  private static Lineage written() {
+    Antipode.append(LATER);
+    LineageScope scope = LineageScope.current();
+    return scope == null || scope.isClosed() ? Lineage.EMPTY : scope.lineage();
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException error) {
+      throw new IllegalStateException(error);
+    }
   }
 }
