@@ -60,8 +60,13 @@ bool BarrierWaits::GoesOn(std::vector<Asked> now) {
     has_failed = has_failed || Fails(need);
     joined.erase(need.server.get());
   }
+  bool is_unknown = false;  // by now, so that the next wait has the names asked for (BAR-67)
+  for (std::size_t place = 0; place < now.size(); ++place) {
+    is_unknown = is_unknown || (plan_->asked[place].undiscovered.empty() && !now[place].undiscovered.empty());
+  }
+  is_unknown = is_unknown && plan_->timeout > Duration::zero();
   // Where it ended before its time, or one had failed, nobody has looked whether the others' proofs stand.
-  is_due_ = has_time && (is_outdated || has_failed || !joined.empty());
+  is_due_ = has_time && (is_outdated || has_failed || !joined.empty() || is_unknown);
   for (const Need& need : group_->needs) {
     if (is_due_ && need.parked) parked_.insert(&need.server->store());
   }

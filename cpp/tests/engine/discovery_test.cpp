@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include "engine/discovery.h"
@@ -89,6 +90,20 @@ TEST_F(DiscoveryTest, BehindIdleTimeABarrierWaitsForTheNextAnswer) {
     EXPECT_TRUE(servers.back().left_out);
     takes_ = 0ms;
   }
+  discovery::current.store(current);
+}
+
+// BAR-67: also where the answer grows too old while it waits for the write.
+TEST_F(DiscoveryTest, ABarrierThatWaitedWaitsForTheNextAnswer) {
+  List({one_});
+  one_->Set(Always(Visibility::NotYet()));
+  Register();
+  const Duration current = discovery::current.exchange(1s);
+  auto waiting = std::async(std::launch::async, [] { return Barrier(Lineage(Object("s", "k")), Proceeding(60s)); });
+  std::this_thread::sleep_for(1300ms);
+  one_->Set(Always(Visibility::Visible()));
+  const BarrierResult result = waiting.get();
+  EXPECT_TRUE(result.satisfied()) << result.Explain();
   discovery::current.store(current);
 }
 
