@@ -23,6 +23,8 @@ Result<Targets> ListedBy(const ListTargets& list) {
     return list();
   } catch (const std::exception& error) {
     return Error{ErrorCode::kConfiguration, "AP207", error.what()};
+  } catch (...) {
+    return Error{ErrorCode::kConfiguration, "AP207", "the function threw something that is no exception"};
   }
 }
 
@@ -132,6 +134,7 @@ bool Store::HasLost(const Server& server, bool own) const {
 // Looks at the connections, and asks the functions again. An empty answer, and an error, are a fault of theirs: the
 // last answer stands for a while (BAR-53).
 Result<void> Store::Refresh() {
+  const TimePoint began = Clock::now();
   LookAtLeads();
   std::vector<std::shared_ptr<Source>> sources;
   {
@@ -146,6 +149,7 @@ Result<void> Store::Refresh() {
       Take(*source, *listed, asked_at);
     } else {
       const std::lock_guard<std::mutex> lock(mutex_);
+      if (source->told_at && asked_at < *source->told_at) continue;  // a later question has come to something
       // Its last answer stands again: who waits for another one goes on.
       if (source->given_at && !source->IsCurrent(Clock::now())) generation_->fetch_add(1, std::memory_order_acq_rel);
       source->told_at = asked_at;
@@ -167,15 +171,16 @@ Result<void> Store::Refresh() {
                       source->told_at.value_or(*source->given_at) + discovery::current.load()});
   }
   known_until_.store(Ticks(until));
-  refreshed_at_.store(Ticks(Clock::now()));
+  refreshed_at_.store(Ticks(began));
   return done;
 }
 
-// One answer; a server that nobody names any more is gone.
+// One answer, unless a later question was answered; a server that nobody names any more is gone.
 void Store::Take(Source& source, const Targets& targets, TimePoint asked_at) {
-  const TimePoint now = Clock::now();
   ServersByAddress named;  // those of before, in the end: what nobody holds goes without the lock
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (source.told_at && asked_at < *source.told_at) return;
+  const TimePoint now = Clock::now();  // under the lock: who found the last answer too old did so before
   for (const std::any& target : targets) {
     std::string address = shim_->Address(target);
     if (!Find(named, address)) named.push_back(Known(target, std::move(address)));

@@ -2,6 +2,7 @@
 // (BAR-52 to BAR-55).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -105,6 +106,64 @@ TEST_F(DiscoveryTest, ABarrierThatWaitedWaitsForTheNextAnswer) {
   const BarrierResult result = waiting.get();
   EXPECT_TRUE(result.satisfied()) << result.Explain();
   discovery::current.store(current);
+}
+
+// BAR-22: every so often, however long the function takes.
+TEST_F(DiscoveryTest, TheFunctionIsAskedAtItsPeriod) {
+  const auto asked = std::make_shared<std::atomic<int>>(0);  // the thread that asks ends behind the test
+  const auto list = [asked, one = one_]() -> Result<Targets> {
+    if ((*asked)++ > 0) std::this_thread::sleep_for(1s);
+    return Targets{one};
+  };
+  store_ = JoinStore(ShimType::Of<FakeShim>("fake"), StoreOptions("s").ReplicasFrom(list)).value();
+  const Duration refresh = discovery::refresh.exchange(1200ms);
+  Duration shortest = Duration::max();
+  TimePoint last;
+  for (int count = 0; count < 4; ++count) {
+    const int before = *asked;
+    Until([&] { return !store_->Servers().empty() && *asked > before; }, 60s);
+    if (count > 0) shortest = std::min<Duration>(shortest, Clock::now() - last);
+    last = Clock::now();
+  }
+  EXPECT_LT(shortest, 2s);
+  discovery::refresh.store(refresh);
+}
+
+// BAR-65: of two answers the one that was asked for later.
+TEST_F(DiscoveryTest, AnOlderAnswerThatComesLaterIsNotTaken) {
+  struct Late {  // the thread that asks ends behind the test
+    FakePtr one, two;
+    std::weak_ptr<Store> store;
+    std::atomic<int> asked{0};
+    std::promise<void> goes_on;
+    std::promise<std::vector<std::string>> named;
+  };
+  const auto late = std::make_shared<Late>();
+  late->one = one_;
+  late->two = two_;
+  const auto list = [late]() -> Result<Targets> {
+    const int number = late->asked++;
+    if (number == 1) late->goes_on.get_future().wait();
+    if (number == 3) late->named.set_value(late->store.lock()->replicas());  // the late answer has come
+    return Targets{number < 2 ? late->one : late->two};
+  };
+  const auto type = ShimType::Of<FakeShim>("fake");
+  late->store = store_ = JoinStore(type, StoreOptions("s").ReplicasFrom(list)).value();
+  const Duration refresh = discovery::refresh.exchange(Duration::zero());
+  Until([&] { return !store_->Servers().empty() && late->asked == 2; }, 60s);
+  JoinStore(type, StoreOptions("s").ReplicasFrom([two = two_]() -> Result<Targets> { return Targets{two}; })).value();
+  EXPECT_EQ(store_->replicas(), (std::vector<std::string>{"two"}));
+  late->goes_on.set_value();
+  Until([&] { return !store_->Servers().empty() && late->asked == 4; }, 60s);
+  EXPECT_EQ(late->named.get_future().get(), std::vector<std::string>{"two"});
+  discovery::refresh.store(refresh);
+}
+
+// BAR-53: whatever the function throws.
+TEST_F(DiscoveryTest, WhatIsThrownIsAFault) {
+  const auto type = ShimType::Of<FakeShim>("fake");
+  const auto joined = JoinStore(type, StoreOptions("s").ReplicasFrom([]() -> Result<Targets> { throw 1; }));
+  EXPECT_FALSE(joined.ok());
 }
 
 // BAR-53.
