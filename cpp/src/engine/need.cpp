@@ -97,6 +97,7 @@ bool Group::Conclude() {
     }
     bool may_be_over = false;
     for (Need* need : stale) may_be_over = need->server->Park(*need) || may_be_over;
+    if (EndOutdated()) return true;  // a server that left wakes nobody who is parked there now (BAR-65)
     if (!may_be_over) return false;
     if (is_alone()) return true;  // settled at once, by this thread
   }

@@ -225,6 +225,42 @@ TEST_P(PresentServersFormsTest, ALookSpeaksOfTheServersOfItsEnd) {
   store_->Retire();
 }
 
+// BAR-65: what left is no more waited for by a barrier that asks there once more (BAR-63) for what it had seen.
+TEST_F(PresentServersTest, AServerThatLeftKeepsNobodyWhoComesBack) {
+  SettingWords words;
+  words.poll = 5ms;
+  words.free_path_ttl = 0ms;
+  Set(words);
+  const FakePtr leaves = MakeFake("leaves", [](Span<const WriteId> ids, Server&) {
+    std::vector<Visibility> answers;
+    for (const WriteId& id : ids) answers.push_back(id.key() == "k" ? Visibility::Visible() : Visibility::NotYet());
+    return Answers(std::move(answers));
+  });
+  const auto has_left = std::make_shared<std::atomic<bool>>(false);
+  const auto listed = store_->ListBy([leaves, late = late_, has_left]() -> Result<Targets> {
+    return has_left->load() ? Targets{late} : Targets{leaves, late};
+  });
+  ASSERT_TRUE(listed.ok());
+  const auto servers = store_->Servers();
+  ASSERT_EQ(servers.size(), 2U);
+  auto other = BarrierAsync(Lineage(Object("s", "another")), Proceeding(60s));
+  auto waiting = BarrierAsync(Lineage(Object("s", "k")), Proceeding(60s));
+  Until([&] { return servers.front()->Waiting() == 1 && servers.back()->Waiting() == 2; }, 60s);
+  leaves->Set(Always(Visibility::NotYet()));
+  *has_left = true;
+  const Duration refresh = discovery::refresh.exchange(Duration::zero());
+  Until([&] { return store_->Servers().size() == 1; }, 60s);
+  discovery::refresh.store(refresh);
+  Until([&] { return servers.front()->Waiting() == 0; }, 60s);  // the other one was told that it left
+  std::this_thread::sleep_for(300ms);
+  late_->Set(Always(Visibility::Visible()));
+  ASSERT_EQ(waiting.wait_for(30s), std::future_status::ready);
+  const BarrierResult result = waiting.get();
+  EXPECT_TRUE(result.satisfied()) << result.Explain();
+  EXPECT_EQ(result.store("s").LeftOut(), Names{"leaves"});
+  EXPECT_TRUE(other.get().satisfied());
+}
+
 // BAR-32, BAR-65: also in a later wait, which then gives its place up.
 TEST_F(PresentServersTest, ACallbackIsCancelledInItsSecondWait) {
   Use(late_);
