@@ -235,6 +235,7 @@ class Store {
   void RefreshLater();
   void BeginRefresh() noexcept;
   void RefreshNow() noexcept;
+  void MissNames() noexcept;
   bool TellNames();
   std::vector<std::shared_ptr<Server>> EveryServer() const;
 

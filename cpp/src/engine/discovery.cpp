@@ -66,7 +66,21 @@ void Store::BeginRefresh() noexcept {
     refresher_ = threads::Start("antipode-list", [this] { RefreshNow(); });
   } catch (const std::exception& error) {  // whoever comes next asks for a thread again (BAR-61)
     logs::Say("AP209", LogLevel::kWarning, "no thread asks for the servers of a store", error.what());
-    refreshing_.store(false);
+    MissNames();
+  }
+}
+
+// Tells those who wait for names that nobody asks for them.
+void Store::MissNames() noexcept {
+  std::vector<std::weak_ptr<Group>> waiting;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    waiting.swap(await_names_);
+    refreshing_.store(false);  // under the lock: who comes now has another thread begin
+  }
+  for (const auto& each : waiting) {
+    const auto group = each.lock();
+    if (group && group->MissNames()) threads::Insist([&] { ReleaseAll({group}); });
   }
 }
 

@@ -13,6 +13,7 @@
 namespace antipode {
 namespace {
 
+constexpr char kNoThread[] = "this process can start no thread that asks for them";
 constexpr char kGone[] = "is not listed any more, and a connection may still lead there";
 // A barrier that was over before this share of its deadline was given up early: timers end a little early, too.
 constexpr double kWhole = 0.9;
@@ -92,8 +93,9 @@ StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, 
   }
   if (!asked.undiscovered.empty()) {
     result.verdict = Verdict::kUnproven;
-    result.reason = "its servers are not known: " + asked.undiscovered;
-    result.kind = UnprovenKind::kDiscovery;
+    const bool is_own_fault = group.misses_names();
+    result.reason = "its servers are not known: " + (is_own_fault ? kNoThread : asked.undiscovered);
+    result.kind = is_own_fault ? UnprovenKind::kOwnFault : UnprovenKind::kDiscovery;
     return result;
   }
   std::vector<const ServerResult*> judged;

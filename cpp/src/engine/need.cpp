@@ -136,6 +136,17 @@ void Group::AwaitNames() {
   ++left_;
 }
 
+bool Group::MissNames() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  misses_names_ = true;
+  return --left_ == 0;
+}
+
+bool Group::misses_names() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return misses_names_;
+}
+
 bool Group::IsOver() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return over_;

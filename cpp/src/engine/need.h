@@ -133,6 +133,13 @@ class Group : public std::enable_shared_from_this<Group> {
   /// It waits for the names of servers, too, which end it (BAR-53). To be called before everything is parked.
   void AwaitNames();
 
+  /// Nobody can ask for those names: this process has no thread for it (BAR-61). It goes on with its needs; true where
+  /// none is open, as for `Settle`.
+  bool MissNames() noexcept;
+
+  /// Whether that was said.
+  bool misses_names() const;
+
   /// Whether nothing can end it any more.
   bool IsOver() const;
 
@@ -176,6 +183,7 @@ class Group : public std::enable_shared_from_this<Group> {
   bool over_ = false;
   bool is_parked_ = false;
   bool is_outdated_ = false;
+  bool misses_names_ = false;
   bool is_alone_ = false;
   bool is_released_ = false;
   std::atomic<bool> was_settled_at_once_{false};

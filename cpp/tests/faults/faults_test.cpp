@@ -198,6 +198,32 @@ TEST_F(LogServers, AListIsAskedForAgain_BAR_61) {
   discovery::retry = 500ms;
 }
 
+// BAR-67: who waits for names is told at once that nobody asks for them.
+TEST_F(LogServers, NamesThatNoThreadAsksForAreNotWaitedFor_BAR_61) {
+  applied_ = 9;
+  const auto fake = MakeFake("one", Showing());
+  store_ = JoinStore(ShimType::Of<MixedShim>("fake"), StoreOptions("s").ReplicasFrom([fake]() -> Result<Targets> {
+             return Targets{fake};
+           })).value();
+  ExpectWhole();
+  const auto current = discovery::current.exchange(1ms);
+  std::this_thread::sleep_for(20ms);
+  for (const bool blocks : {true, false}) {
+    SCOPED_TRACE(blocks);
+    const TimePoint began = Clock::now();
+    const Fault fault(Lack::kThread, 1);
+    const Counting counting;
+    const BarrierResult result =
+        blocks ? Barrier(Lineages(), Proceeding(20s)) : BarrierAsync(Lineages(), Proceeding(20s)).get();
+    EXPECT_EQ(Fault::Failed(), 1);
+    EXPECT_LT(Clock::now() - began, 10s);
+    EXPECT_FALSE(result.satisfied());
+    EXPECT_EQ(result.store("s").kind, UnprovenKind::kOwnFault) << result.Explain();
+  }
+  discovery::current = current;
+  ExpectWhole();
+}
+
 // No thread for records, repeats, or the ends of barriers: nothing is thrown, and the next one asks for it again.
 TEST_F(LogServers, AThreadThatCannotBeginIsAskedForAgain_BAR_61) {
   applied_ = 9;
