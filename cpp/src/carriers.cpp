@@ -66,13 +66,6 @@ std::optional<std::string> JoinedValues(const Carrier& headers, std::string_view
 
 using Directives = std::map<std::string, std::optional<std::string>>;
 
-// The headers that tell caches what they may keep; those of vendors end like the second.
-bool TellsCaches(std::string_view name) {
-  constexpr std::string_view kOfVendor = "-cdn-cache-control";
-  return name == "cache-control" || name == "cdn-cache-control" || name == "surrogate-control" ||
-         (name.size() > kOfVendor.size() && name.substr(name.size() - kOfVendor.size()) == kOfVendor);
-}
-
 bool Shares(const Directives& directives) {
   if (directives.count("public") != 0) return true;
   for (const char* const word : {"private", "no-store", "no-cache"}) {
@@ -88,6 +81,12 @@ bool Shares(const Directives& directives) {
 }  // namespace
 
 bool IsSameHeader(std::string_view a, std::string_view b) { return EqualsIgnoringCase(a, b); }
+
+bool TellsCaches(std::string_view name) {
+  const std::string lower = Lower(name);
+  return lower == "cache-control" || lower == "cdn-cache-control" || lower == "surrogate-control" ||
+         EndsWith(lower, "-cdn-cache-control");  // those of vendors
+}
 
 void SetPropagationFormats(Formats formats) {
   baggage_format = formats.baggage;

@@ -29,6 +29,9 @@ inline constexpr std::string_view kJaegerTrace = "uber-trace-id";
 /// Whether two names of headers are the same: without regard to ASCII case.
 bool IsSameHeader(std::string_view a, std::string_view b);
 
+/// Whether a header of this name tells shared caches what they may keep (PROP-34): without regard to ASCII case.
+bool TellsCaches(std::string_view name);
+
 /// Lines of names and values, names in any case and maybe several times.
 class Carrier {
  public:
@@ -36,7 +39,8 @@ class Carrier {
 
   virtual ~Carrier() = default;
 
-  /// Shows every line. One that can only look names up (OpenTelemetry's) shows those that hold lineages or forward.
+  /// Shows every line. One that can only look names up (OpenTelemetry's) shows those that hold lineages, forward,
+  /// or tell caches what to keep.
   virtual void ForEach(const Visitor& visit) const = 0;
   /// Makes this the one line of that name.
   virtual void Set(std::string_view name, std::string_view value) = 0;

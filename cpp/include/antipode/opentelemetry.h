@@ -77,7 +77,8 @@ inline void FollowRuntimeContext() {
   SetContextHooks(hooks);
 }
 
-/// OpenTelemetry's carriers of text maps: they are asked by name, and can take nothing out.
+/// OpenTelemetry's carriers of text maps: they are asked by name, and can take nothing out. What a vendor's header
+/// tells caches (PROP-34) is seen where the carrier lists its keys.
 class TextMapCarrier : public Carrier {
  public:
   explicit TextMapCarrier(const api::context::propagation::TextMapCarrier& from) : from_(from) {}
@@ -89,13 +90,17 @@ class TextMapCarrier : public Carrier {
       listed.emplace_back(detail::View(name));
       return true;
     });
-    for (const std::string_view name : {kBaggageHeader, kLineageHeader, kJmsProperty, kJaegerHeader, kJaegerTrace,
-                                        std::string_view("x-forwarded-for"), std::string_view("forwarded"),
-                                        std::string_view("cache-control")}) {
+    for (const std::string_view name :
+         {kBaggageHeader, kLineageHeader, kJmsProperty, kJaegerHeader, kJaegerTrace,
+          std::string_view("x-forwarded-for"), std::string_view("forwarded"), std::string_view("cache-control"),
+          std::string_view("cdn-cache-control"), std::string_view("surrogate-control")}) {
       const api::nostd::string_view value = from_.Get(detail::View(name));
       const bool there = std::any_of(listed.begin(), listed.end(),
                                      [name](const std::string& each) { return IsSameHeader(each, name); });
       if (there || !value.empty()) visit(name, detail::View(value));
+    }
+    for (const std::string& name : listed) {  // as it is spelled there
+      if (TellsCaches(name)) visit(name, detail::View(from_.Get(detail::View(std::string_view(name)))));
     }
   }
 

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,7 +19,9 @@
 #include <vector>
 
 #include "antipode/lineage.h"
+#include "carriers.h"
 #include "environment.h"
+#include "vectors.h"
 
 namespace antipode::testing {
 namespace {
@@ -94,6 +98,34 @@ TEST_F(OpenTelemetry, ContextOfAForkedChildHoldsNoScope_SCOPE_13) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(CurrentScope(), inner.shared());
+}
+
+// A carrier that lists its keys, and looks them up as they are spelled.
+class ListingCarrier final : public MapCarrier {
+ public:
+  bool Keys(opentelemetry::nostd::function_ref<bool(opentelemetry::nostd::string_view)> visit) const noexcept override {
+    return std::all_of(headers.begin(), headers.end(), [&](const auto& each) { return visit(each.first); });
+  }
+};
+
+TEST_F(OpenTelemetry, CarrierShowsWhatTellsSharedCaches_PROP_34) {
+  RunVectors("propagation-cache", [](const Json& vector) {
+    ListingCarrier listing;
+    MapCarrier plain;
+    bool is_of_vendor = false;
+    for (const Json& line : vector.at("headers")) {
+      const std::string name = line.at(0);
+      std::string lower = name;
+      std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char each) { return std::tolower(each); });
+      is_of_vendor = is_of_vendor || lower.find("-cdn-cache-control") != std::string::npos;
+      for (std::string* const value : {&listing.headers[name], &plain.headers[lower]}) {
+        *value += (value->empty() ? "" : ", ") + line.at(1).get<std::string>();
+      }
+    }
+    EXPECT_EQ(IsShared(otel::TextMapCarrier(std::as_const(listing))), vector.at("shared").get<bool>());
+    if (is_of_vendor) return;  // one that lists no keys shows what it is asked for
+    EXPECT_EQ(IsShared(otel::TextMapCarrier(std::as_const(plain))), vector.at("shared").get<bool>());
+  });
 }
 
 TEST_F(OpenTelemetry, PropagatorWritesNothingWithoutApproval_TRUST_25) {
