@@ -1,5 +1,6 @@
 #include <exception>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "antipode/barrier.h"
@@ -64,14 +65,21 @@ class Waiter::Waiting : public std::enable_shared_from_this<Waiting> {
     const auto group = waits_->Begin([weak = std::weak_ptr<Round>(round)] {
       if (auto released = weak.lock()) Completions::Instance().Now(std::move(released));
     });
-    for (const auto& [server, write_id] : waits_->plan().Wanted()) server->Park(group->Add(*write_id, server));
-    // The group cannot be over before `Parked` is called: until then all of this is this thread's own.
-    const bool has_places = places_.Take(*group);
-    if (!threads::MayStart()) {
+    const bool may_start = threads::MayStart();
+    bool has_places = false;
+    try {
+      for (const auto& [server, write_id] : waits_->plan().Wanted()) server->Park(group->Add(*write_id, server));
+      // The group cannot be over before `Parked` is called: until then all of this is this thread's own.
+      has_places = places_.Take(*group);
+      if (may_start) Completions::Instance().At(DeadlineOf(*group), round);
+    } catch (const std::bad_alloc&) {  // nobody would end what is parked (BAR-61)
+      group->GiveUp();
+      throw;
+    }
+    if (!may_start) {
       Run();
       return;
     }
-    Completions::Instance().At(DeadlineOf(*group), round);
     const bool is_over = !group->Parked() || group->EndOutdated();
     if (is_over || !has_places || cancelled_.load()) Completions::Instance().Now(round);
   }
@@ -118,9 +126,11 @@ class Waiter::Waiting : public std::enable_shared_from_this<Waiting> {
     }
     try {
       executor_(call);
-    } catch (const std::exception& error) {
-      const std::string words = error.what();
-      logs::Say("AP501", LogLevel::kError, "an executor of BarrierAsync refused its work: " + words);
+    } catch (const std::exception& error) {  // nothing here may take memory before the call (BAR-61)
+      logs::Say("AP501", LogLevel::kError, "an executor of BarrierAsync refused its work", error.what());
+      call();
+    } catch (...) {
+      logs::Say("AP501", LogLevel::kError, "an executor of BarrierAsync refused its work");
       call();
     }
   }

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <future>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -222,6 +224,50 @@ TEST_F(LogServers, NamesThatNoThreadAsksForAreNotWaitedFor_BAR_61) {
   }
   discovery::current = current;
   ExpectWhole();
+}
+
+// BAR-32: whatever has no memory where an executor refuses its work.
+TEST_F(LogServers, ACallbackIsCalledThoughAnExecutorRefuses_BAR_61) {
+  applied_ = 9;
+  store_ = MakeFakeStore<MixedShim>("s", {MakeFake("one", Showing())});
+  ExpectWhole();
+  for (long number = 1; number <= 2 * Times(); ++number) {
+    SCOPED_TRACE(std::to_string(number) + " of memory");
+    std::promise<void> called;
+    const auto options = Proceeding(20s).Executor([number](const std::function<void()>&) {
+      throw std::runtime_error("no thread of the application's takes any more work, number " + std::to_string(number));
+    });
+    const Fault fault(Lack::kMemory, number, 1, "antipode-done");
+    BarrierAsync(Lineages(), options, [&](const BarrierResult&) { called.set_value(); });
+    ASSERT_EQ(called.get_future().wait_for(60s), std::future_status::ready) << "a callback that is lost";
+  }
+  ExpectWhole();
+}
+
+// BAR-32: what could not begin is parked nowhere, and holds no place.
+TEST_F(LogServers, ACallbackThatCannotBeginLeavesNothingParked_BAR_61) {
+  store_ = MakeFakeStore<MixedShim>("s", {MakeFake("one", Showing()), MakeFake("two", Showing())});
+  applied_ = 9;
+  ExpectWhole();
+  for (long number = 1; number <= 4 * Times(); ++number) {
+    SCOPED_TRACE(std::to_string(number) + " of memory");
+    applied_ = 0;
+    const Lineage lineage = Lineages();
+    const auto options = Proceeding(120s);
+    std::optional<Waiter> waiter;
+    try {
+      const Fault fault(Lack::kMemory, number);
+      const Counting counting;
+      waiter = BarrierAsync(lineage, options, [](const BarrierResult&) {});
+    } catch (const std::bad_alloc&) {
+      SUCCEED();
+    }
+    if (waiter) waiter->Cancel();
+    for (const auto& server : store_->Servers()) {
+      Until([&] { return server->Waiting() == 0; }, 60s);
+    }
+    EXPECT_EQ(store_->parked(), 0);
+  }
 }
 
 // No thread for records, repeats, or the ends of barriers: nothing is thrown, and the next one asks for it again.
