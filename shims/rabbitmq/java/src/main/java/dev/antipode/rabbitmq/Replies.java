@@ -11,6 +11,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /**
  * The scopes that asked by a message, and are answered by another, which comes in some thread of the client's: its lineage
@@ -34,7 +35,7 @@ final class Replies {
   private static int size; // of all lists of questions
   private static int due = FEW; // at that size it is looked which scopes are closed
 
-  /** Where an answer comes, and what it bears. */
+  /** Where an answer comes, and what it bears: null for no identifier. */
   private record Question(Object place, String id) {
     static Question of(Channel channel, String queue, String id) {
       return new Question(queue.equals(DIRECT) ? channel : queue, id);
@@ -75,27 +76,22 @@ final class Replies {
       sending.send();
       return;
     }
-    if (properties.getCorrelationId() == null) {
+    Question question = Question.of(channel, queue, properties.getCorrelationId());
+    Asked asked = new Asked(scope);
+    if (!isKept(question, queue, asked)) {
       sending.send();
       synchronized (OPEN) { // another process may consume a queue of a name of its own
-        if (queue.startsWith(TEMPORARY) || isConsumed(queue)) {
+        if (isForAnswers(queue) || isConsumed(queue)) {
           scope.streaming(UNTOLD);
         }
       }
       return;
     }
-    Question question = Question.of(channel, queue, properties.getCorrelationId());
-    Asked asked = new Asked(scope);
-    synchronized (OPEN) {
-      OPEN.computeIfAbsent(question, first -> new ArrayList<>()).add(asked);
-      size++;
-      bound();
-    }
     try {
       sending.send();
     } catch (Throwable error) {
       synchronized (OPEN) {
-        forget(question, asked);
+        forget(question, each -> each == asked);
       }
       if (mayHaveLeft(error)) {
         scope.streaming(UNTOLD);
@@ -124,10 +120,28 @@ final class Replies {
     return queue.equals(DIRECT) || CONSUMED.get(queue) != null;
   }
 
-  private static void forget(Question question, Asked asked) {
+  /** Keeps a question unless its answer has no identifier, and may be that of another scope which waits there, too. */
+  private static boolean isKept(Question question, String queue, Asked asked) {
+    synchronized (OPEN) {
+      if (question.id == null) {
+        forget(question, each -> each.isAnswered || each.scope.isClosed());
+        if (!isForAnswers(queue) || OPEN.getOrDefault(question, List.of()).stream().anyMatch(each -> each.scope != asked.scope)) {
+          return false;
+        }
+      }
+      OPEN.computeIfAbsent(question, first -> new ArrayList<>()).add(asked);
+      size++;
+      bound();
+      return true;
+    }
+  }
+
+  private static void forget(Question question, Predicate<Asked> which) {
     List<Asked> all = OPEN.get(question);
-    if (all != null && all.remove(asked)) {
-      size--;
+    if (all != null) {
+      int before = all.size();
+      all.removeIf(which);
+      size -= before - all.size();
       if (all.isEmpty()) {
         OPEN.remove(question);
       }
@@ -176,9 +190,6 @@ final class Replies {
 
   /** A message has come to a consumer of this queue: each open scope that asked so may be meant, the first before all. */
   static void came(Channel channel, String queue, AMQP.BasicProperties properties, MessageScopes scopes) {
-    if (properties.getCorrelationId() == null) {
-      return;
-    }
     Question question = Question.of(channel, queue, properties.getCorrelationId());
     List<Asked> all;
     synchronized (OPEN) {

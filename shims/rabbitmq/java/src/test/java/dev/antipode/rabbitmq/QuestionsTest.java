@@ -161,6 +161,29 @@ class QuestionsTest extends WithBroker {
     assertThat(sender.lineage().hasContent()).isFalse();
   }
 
+  /** A queue for the answers of one scope at a time needs no identifiers; where two wait there, one cannot be told. */
+  @Test
+  void aQueueForAnswersNeedsNoIdentifierForOneScope_SCOPE_29() throws Exception {
+    BlockingQueue<String> seen = new LinkedBlockingQueue<>();
+    String queue = answers("", seen);
+    LineageScope first = scope();
+    LineageScope second = scope();
+    askIn(first, a.wrapped(), queue, null);
+    assertThat(first.lineage().isComplete()).isFalse();
+    answered(queue, null, TEXT, seen);
+    askIn(second, a.wrapped(), queue, null);
+    answered(queue, null, ACL, seen);
+    assertThat(first.lineage().serialize()).isEqualTo(TEXT);
+    assertThat(second.lineage().serialize()).isEqualTo(ACL);
+    askIn(second, a.wrapped(), queue, null);
+    askIn(first, a.wrapped(), queue, null);
+    answered(queue, null, TEXT, seen);
+    answered(queue, null, TEXT, seen);
+    assertThat(first.lineage().isComplete()).isFalse();
+    assertThat(second.lineage().serialize())
+        .isEqualTo(Lineage.deserialize(TEXT).union(Lineage.deserialize(ACL)).serialize());
+  }
+
   /** Who passes a question on has no answer; who consumes a queue that it asked by before has one (SCOPE-29). */
   @Test
   void onlyWhoMayHaveTheAnswerWaitsForIt_SCOPE_29() {
