@@ -109,10 +109,17 @@ final class Returns {
   }
 
   private void giveBackRipe() {
-    do {
-      long tag = ripe.remove();
-      locked(() -> giveBack(tag));
-    } while (undone.decrementAndGet() > 0);
+    boolean isLast = false;
+    while (!isLast) {
+      try {
+        long tag = ripe.remove();
+        locked(() -> giveBack(tag));
+      } catch (Throwable error) { // our own fault, and the broker's to give back: the next one goes back all the same (BAR-61)
+        continue;
+      } finally {
+        isLast = undone.decrementAndGet() == 0;
+      }
+    }
   }
 
   /** What the application settles messages by. */

@@ -121,6 +121,24 @@ class ReturnsTest {
     until(() -> sent.size() == 2, "both");
   }
 
+  @Test
+  void aFaultOfOursKeepsNoOtherMessageBack_BAR_61() {
+    List<String> tried = new CopyOnWriteArrayList<>();
+    Returns failing = new Returns((Channel) Proxy.newProxyInstance(
+        Channel.class.getClassLoader(), new Class<?>[] {Channel.class}, (proxy, method, args) -> {
+          tried.add(method.getName() + " " + args[0]);
+          throw new OutOfMemoryError("no memory to send it");
+        }));
+    for (long tag = 1; tag <= 2; tag++) {
+      MessageDelivery delivery = new MessageDelivery(true, "", Map.of());
+      failing.opened(tag, delivery);
+      assertThat(failing.closed(tag, delivery, true)).isTrue();
+      failing.giveBackAfter(tag, Duration.ZERO);
+      int count = (int) tag;
+      until(() -> tried.size() == count, "it is tried");
+    }
+  }
+
   /** OBS-14: the line has a code; and where the application's handler throws, the messages behind it go back all the same. */
   @Test
   void aChannelThatHasEndedIsTold_OBS_14() {
