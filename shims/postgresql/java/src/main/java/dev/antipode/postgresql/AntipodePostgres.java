@@ -144,8 +144,8 @@ public final class AntipodePostgres {
       this.store = store;
       this.options = options;
       this.plain = plain;
-      this.binding = new Binding(store, options, plain);
       this.parts = plain == null ? List.of() : Parts.of(plain);
+      this.binding = new Binding(store, options, plain, parts.size() == 1);
     }
 
     Connection record(Connection connection) throws SQLException {
@@ -254,7 +254,7 @@ public final class AntipodePostgres {
     private List<Target> found() {
       try {
         Properties settings = binding.leads().words();
-        boolean isNamed = isReached && settings.getProperty(PGProperty.PG_HOST.getName()) != null;
+        boolean isNamed = parts.size() == 1 && isReached && settings.getProperty(PGProperty.PG_HOST.getName()) != null;
         return isNamed ? List.of(Target.ofSettings(binding.credentials(), plain, (int) PROBE_MS)) : connected();
       } catch (SQLException error) {
         throw new IllegalStateException(error.getMessage(), error);

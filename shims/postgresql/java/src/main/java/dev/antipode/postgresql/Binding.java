@@ -19,6 +19,7 @@ final class Binding {
   private final RegisteredStore store;
   private final StoreOptions options;
   private final Leads leads; // null for a connection
+  private final boolean hasOnePart;
   private final Properties session; // null where each session is changed before the application has it
   private final boolean rests;
   private final boolean flushesAsynchronous;
@@ -29,8 +30,9 @@ final class Binding {
   private volatile boolean merges;
   private volatile Unsure unsure = Unsure.of(List.of());
 
-  /** {@code plain} is the wrapped client; null for a connection. */
-  Binding(RegisteredStore store, StoreOptions options, DataSource plain) {
+  /** {@code plain} is the wrapped client, null for a connection; {@code hasOnePart}: its settings are those of all it opens. */
+  Binding(RegisteredStore store, StoreOptions options, DataSource plain, boolean hasOnePart) {
+    this.hasOnePart = hasOnePart;
     this.store = store;
     this.options = options;
     this.leads = plain == null ? null : new Leads(plain);
@@ -53,7 +55,7 @@ final class Binding {
 
   /** A connection leads to this server: as long as it is open, where the client's settings name that of the next one (BAR-62). */
   Server reach(Target target, BaseConnection physical) {
-    return leads != null && leads.namesServer()
+    return leads != null && hasOnePart && leads.namesServer()
         ? store.reach(options, target, physical, Binding::isOpen)
         : store.useServer(options, target, target.address());
   }

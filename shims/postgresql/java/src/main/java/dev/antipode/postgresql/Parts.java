@@ -1,5 +1,6 @@
 package dev.antipode.postgresql;
 
+import java.lang.reflect.Field;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -22,35 +23,45 @@ final class Parts {
     Connection open() throws SQLException;
   }
 
-  /** Return the parts: those of Spring's routing and lazy DataSources; of any other the one that it is. */
+  /** Return the parts: those of Spring's routing and lazy DataSources, which may be in each other; else the one that it is. */
   static List<Part> of(DataSource source) {
+    Set<Object> inside = Collections.newSetFromMap(new IdentityHashMap<>());
     if (Credentials.asked(source, "getResolvedDataSources") instanceof Map<?, ?> routes) {
-      Set<Object> all = Collections.newSetFromMap(new IdentityHashMap<>());
-      all.addAll(routes.values());
-      all.add(Credentials.asked(source, "getResolvedDefaultDataSource"));
-      List<Part> parts = new ArrayList<>();
-      for (Object each : all) {
-        if (Proxies.plain(each) instanceof DataSource route) {
-          parts.addAll(of(route));
-        }
-      }
-      return parts;
+      inside.addAll(routes.values());
+      inside.add(Credentials.asked(source, "getResolvedDefaultDataSource"));
+    } else if (isLazy(source)) {
+      inside.add(Credentials.asked(source, "getTargetDataSource"));
+      inside.add(readOnly(source));
     }
-    return isLazy(source) ? List.of(source::getConnection, () -> openReadOnly(source)) : List.of(source::getConnection);
+    List<Part> parts = new ArrayList<>();
+    for (Object each : inside) {
+      if (Proxies.plain(each) instanceof DataSource part) {
+        parts.addAll(of(part));
+      }
+    }
+    return parts.isEmpty() ? List.of(source::getConnection) : parts;
   }
 
   /** Return whether its connections reach a server with their first statement, and until then choose which. */
   static boolean isLazy(DataSource source) {
+    return lazyTypeOf(source) != null;
+  }
+
+  private static Class<?> lazyTypeOf(DataSource source) {
     Class<?> type = source.getClass();
     while (type != null && !type.getName().equals(LAZY)) {
       type = type.getSuperclass();
     }
-    return type != null;
+    return type;
   }
 
-  private static Connection openReadOnly(DataSource source) throws SQLException {
-    Connection connection = source.getConnection();
-    connection.setReadOnly(true);
-    return connection;
+  /** Return where its transactions that only read go; null where they go where all do. Spring has no getter of it. */
+  private static Object readOnly(DataSource source) {
+    try {
+      Field field = lazyTypeOf(source).getDeclaredField("readOnlyDataSource");
+      return field.trySetAccessible() ? field.get(source) : null;
+    } catch (NoSuchFieldException | IllegalAccessException error) {
+      return null; // an older Spring sends them where all go
+    }
   }
 }

@@ -22,6 +22,8 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.PGConnection;
 import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
@@ -189,11 +191,8 @@ class PoolsTest extends QuietRegion {
     }
   }
 
-  /** BAR-52: before its first connection nobody knows where it leads, so the servers that are known prove too little. */
-  @Test
-  void aPoolThatCannotConnectYetIsWaitedFor() throws Exception {
-    AtomicBoolean connects = new AtomicBoolean();
-    DataSource late = new DelegatingDataSource(region().plain("b1")) {
+  private static DataSource late(AtomicBoolean connects) {
+    return new DelegatingDataSource(region().plain("b1")) {
       @Override
       public Connection getConnection() throws SQLException {
         if (!connects.get()) {
@@ -202,6 +201,13 @@ class PoolsTest extends QuietRegion {
         return super.getConnection();
       }
     };
+  }
+
+  /** BAR-52: before its first connection nobody knows where it leads, so the servers that are known prove too little. */
+  @Test
+  void aPoolThatCannotConnectYetIsWaitedFor() throws Exception {
+    AtomicBoolean connects = new AtomicBoolean();
+    DataSource late = late(connects);
     StoreOptions plain = StoreOptions.named("late");
     DataSource primary = region().wrap("a", plain);
     DataSource standby = AntipodePostgres.wrap(late, plain);
@@ -232,8 +238,9 @@ class PoolsTest extends QuietRegion {
   }
 
   /** SHIM-50, BAR-52: the first barrier waits for the server, too, to which nothing was routed yet. */
-  @Test
-  void allRoutesAreServersFromTheFirst() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void allRoutesAreServersFromTheFirst(boolean isLazy) throws Exception {
     AtomicBoolean reads = new AtomicBoolean();
     AbstractRoutingDataSource routing = new AbstractRoutingDataSource() {
       @Override
@@ -243,7 +250,8 @@ class PoolsTest extends QuietRegion {
     };
     routing.setTargetDataSources(Map.of("a", region().plain("a"), "b1", region().plain("b1")));
     routing.afterPropertiesSet();
-    DataSource wrapped = AntipodePostgres.wrap(routing, StoreOptions.named("routed"));
+    DataSource outer = isLazy ? new LazyConnectionDataSourceProxy(routing) : routing;
+    DataSource wrapped = AntipodePostgres.wrap(outer, StoreOptions.named("routed"));
     String key = newKey();
     Lineage lineage = Region.inScope(wrapped, connection -> Region.update(connection, Region.INSERT, key, "v"));
     BarrierResult result = Antipode.barrier(BarrierOptions.defaults().lineage(lineage).timeout(Duration.ofSeconds(60)));
@@ -279,5 +287,26 @@ class PoolsTest extends QuietRegion {
       assertThat(connection.unwrap(Connection.class)).isSameAs(connection);
       assertThat(connection.unwrap(PGConnection.class).getBackendPID()).isPositive();
     }
+  }
+
+  /** SHIM-50, BAR-52: where the primary alone answers at the wrap, the other part is asked for until it is known. */
+  @Test
+  void aPartThatDoesNotAnswerYetIsWaitedFor() throws Exception {
+    AtomicBoolean connects = new AtomicBoolean();
+    LazyConnectionDataSourceProxy lazy = new LazyConnectionDataSourceProxy(region().plain("a"));
+    lazy.setReadOnlyDataSource(late(connects));
+    DataSource wrapped = AntipodePostgres.wrap(lazy, StoreOptions.named("half"));
+    String key = newKey();
+    Lineage lineage = Region.inScope(wrapped, connection -> Region.update(connection, Region.INSERT, key, "v"));
+    BarrierOptions options =
+        BarrierOptions.defaults().lineage(lineage).onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
+    StoreResult result = Antipode.barrier(options.timeout(Duration.ofMillis(200))).store("half");
+    assertThat(result.kind()).isEqualTo(UnprovenKind.NOT_OPENED);
+    connects.set(true);
+    BarrierResult known = Antipode.barrier(options.timeout(Duration.ofSeconds(60)));
+    assertThat(known.complete()).isTrue();
+    assertThat(known.store("half").servers()).hasSize(2);
+    assertThat(shows("b1", key)).isEqualTo("v");
+    assertThat(wrapped).isNotNull();
   }
 }
