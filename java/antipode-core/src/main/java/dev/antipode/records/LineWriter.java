@@ -108,17 +108,15 @@ public abstract class LineWriter {
     while (true) {
       batch.clear();
       try {
-        Object first = queue.poll(patience(), TimeUnit.NANOSECONDS);
+        Object first = queue.poll(pause(), TimeUnit.NANOSECONDS);
         if (first != null) {
           batch.add(first);
         }
-      } catch (InterruptedException spurious) { // nobody has a reason to
-        continue;
-      }
-      try {
         batch.addAll(whatIsDue());
         queue.drainTo(batch, MOST_TOGETHER);
         write(batch);
+      } catch (InterruptedException spurious) { // nobody has a reason to
+        continue;
       } catch (Throwable error) { // our own fault: the thread goes on for the other lines (BAR-61)
         count(batch.size());
       }
@@ -127,6 +125,14 @@ public abstract class LineWriter {
           latch.countDown();
         }
       }
+    }
+  }
+
+  private long pause() {
+    try {
+      return patience();
+    } catch (Throwable error) { // our own fault, too; without any pause it would spin
+      return LOOK;
     }
   }
 

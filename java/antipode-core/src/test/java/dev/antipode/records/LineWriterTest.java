@@ -22,6 +22,14 @@ class LineWriterTest {
     }
 
     @Override
+    protected long patience() {
+      if (fails) {
+        throw new OutOfMemoryError("no memory to ask what is due");
+      }
+      return super.patience();
+    }
+
+    @Override
     protected void warn(String why) {}
   };
 
