@@ -14,6 +14,9 @@ final class Carrying {
   private final AtomicBoolean holding = new AtomicBoolean();
 
   Carrying() {
+    if (scope != null) { // here, in the transaction's own thread: where the work runs nobody sees that one (SCOPE-27)
+      UnflushedChanges.look(scope);
+    }
     if (scope != null && scope.kind() == ScopeKind.DETACHED) {
       holding.set(true);
       scope.hold();

@@ -13,6 +13,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -53,6 +54,24 @@ class CarryTest {
       assertThat(CompletableFuture.supplyAsync(() -> 21, pool).thenApply(twice).get(30, TimeUnit.SECONDS))
           .isEqualTo(42);
       assertThat(scope.lineage().serialize()).isEqualTo("1~posts..e.21");
+    }
+  }
+
+  /** SCOPE-27: a transaction is its thread's own, so what it has not flushed is looked for before the work leaves that. */
+  @Test
+  void workThatLeavesATransactionKnowsWhatThatHasNotFlushed_SCOPE_27() throws Exception {
+    Thread own = Thread.currentThread();
+    Consumer<LineageScope> mapper = scope -> {
+      if (Thread.currentThread() == own && scope.pending().isEmpty()) {
+        scope.begin(new PendingWrite("posts"));
+      }
+    };
+    UnflushedChanges.ask(mapper);
+    try (LineageScope scope = Antipode.scope()) {
+      Callable<Lineage> look = () -> LineageScope.current().lineage();
+      assertThat(pool.submit(Antipode.carry(look)).get(30, TimeUnit.SECONDS).isComplete()).isFalse();
+    } finally {
+      UnflushedChanges.forget(mapper);
     }
   }
 
