@@ -59,8 +59,13 @@ final class JpaChanges implements Consumer<LineageScope>, DisposableBean {
 
   /** The store that a factory's DataSource is a client of. */
   private static Optional<String> storeOf(EntityManagerFactory factory) {
-    DataSource source = factory instanceof EntityManagerFactoryInfo info ? info.getDataSource() : null;
-    return source == null ? Optional.empty() : AntipodePostgres.storeOf(source);
+    try {
+      DataSource source = factory instanceof EntityManagerFactoryInfo info ? info.getDataSource() : null;
+      return source == null ? Optional.empty() : AntipodePostgres.storeOf(source);
+    } catch (RuntimeException | LinkageError error) { // nothing of that is for the application's call to meet
+      Logs.info("AP517", "jpa", "the DataSource of an entity manager factory cannot be seen (" + error + ")");
+      return Optional.empty();
+    }
   }
 
   private static boolean isRecorded(String store) {
