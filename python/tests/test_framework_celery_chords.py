@@ -56,6 +56,23 @@ class Tasks:
         def note_failure(_: str) -> None:
             note("errback")
 
+        @app.task(shared=False)  # type: ignore[untyped-decorator]
+        def note_error(_: Any, _error: Any, _traceback: Any) -> None:
+            note("errback")
+
+        @app.task(bind=True, shared=False)  # type: ignore[untyped-decorator]
+        def twice(task: Any) -> None:
+            name = f"run{len(self.runs)}"
+            self.runs.append(name)
+            if name == "run0":  # as after a broker's time to acknowledge: the second run is over first
+                task.signature_from_request().apply_async()
+                self.wait_for("the second run", lambda: self.ended == [task.request.id])
+            antipode.append(write(name))
+
+        @app.task(shared=False)  # type: ignore[untyped-decorator]
+        def waits() -> None:
+            self.wait_for("both runs", lambda: len(self.ended) == 2)
+
         @app.task(bind=True, shared=False)  # type: ignore[untyped-decorator]
         def grows(task: Any) -> None:
             task.add_to_chord(step.si("added"))
@@ -68,14 +85,24 @@ class Tasks:
             return name
 
         self.step, self.fails, self.note, self.again = step, fails, note, again
-        self.note_failure, self.grows = note_failure, grows
+        self.note_failure, self.note_error, self.grows = note_failure, note_error, grows
+        self.twice, self.waits = twice, waits
+        self.runs: list[str] = []
+        self.ended: list[str] = []
+        signals.task_success.connect(self._note_end, sender=twice)
+
+    def _note_end(self, sender: Any, **_: object) -> None:
+        self.ended.append(sender.request.id)
 
     def seen_by(self, name: str) -> Lineage:
+        self.wait_for(name, lambda: name in self.seen)
+        return self.seen[name]
+
+    def wait_for(self, name: str, is_there: Callable[[], bool]) -> None:
         end = time.monotonic() + DEADLINE
-        while name not in self.seen:
+        while not is_there():
             assert time.monotonic() < end, f"{name} has not run"
             time.sleep(0.02)
-        return self.seen[name]
 
 
 @pytest.fixture(autouse=True)
@@ -152,14 +179,28 @@ def test_each_member_of_a_group_body_depends_on_every_part(tasks: Tasks) -> None
         assert sorted(tasks.seen_by(name).stores) == stores("a", "b")
 
 
-def test_the_errback_of_a_chord_depends_on_its_parts(tasks: Tasks) -> None:
-    """What a part has left that had not ended is not known: incomplete."""
+@pytest.mark.parametrize("name", ["note_failure", "note_error"])
+def test_the_errback_of_a_chord_depends_on_its_parts(tasks: Tasks, name: str) -> None:
+    """What a part has left that had not ended is not known: incomplete. One that takes the error has no message."""
     with antipode.scope():
-        body = tasks.note.si("body").on_error(tasks.note_failure.s())
-        chord([tasks.step.si("a"), tasks.fails.si()])(body)
+        body = tasks.note.si("body").on_error(getattr(tasks, name).s())
+        ended = chord([tasks.step.si("a"), tasks.fails.si()])(body)
     seen = tasks.seen_by("errback")
+    tasks.wait_for("the body's end", ended.failed)
     assert "store-failed" in seen.stores
     assert "store-a" in seen.stores or not seen.is_complete()
+
+
+@pytest.mark.parametrize("tasks", ["redis", "database"], indirect=True)  # the other counts a second run as a part
+def test_the_body_depends_on_each_run_of_a_part(tasks: Tasks) -> None:
+    """PROP-35: a broker delivers a task twice, and both have written."""
+    with antipode.scope():
+        chord([tasks.twice.si(), tasks.waits.si()])(tasks.note.si("body"))
+    seen = tasks.seen_by("body")
+    assert sorted(seen.stores) == stores("run0", "run1")
+    assert seen.is_complete()
+    resting = tasks.app.backend.get_task_meta(f"antipode-{tasks.ended[0]}")
+    assert resting["date_done"], "without a date a database keeps it for ever"
 
 
 def test_a_part_whose_lineage_is_not_there_leaves_the_body_incomplete(

@@ -21,7 +21,8 @@ from antipode.scope import Scope, current_scope
 UNLOCK: Final = "celery.chord_unlock"
 """The task that sends the body where the backend does not count the parts of a chord."""
 _PREFIX: Final = "antipode-"
-_SUCCESS: Final = "SUCCESS"
+_RESTING: Final = "ANTIPODE"
+"""The state of what rests; backends keep the first text of one that is a success (PROP-35)."""
 _joining: ContextVar[tuple[Any, str] | None] = ContextVar("antipode-chord", default=None)
 """The backend and the chord whose body, or errback, is sent now."""
 
@@ -33,6 +34,8 @@ def carry_lineages(backend: Any) -> Any:
     """
     for name in ("mark_as_done", "mark_as_failure", "mark_as_revoked"):
         setattr(backend, name, _for_a_task(backend, getattr(backend, name)))
+    backend.READY_STATES = {*backend.READY_STATES, _RESTING}  # so that it has a date, and expires
+    backend.chord_error_from_stack = _failed(backend.chord_error_from_stack)
     backend.on_chord_part_return = _counted(backend, backend.on_chord_part_return)
     backend.apply_chord = _begun(backend, backend.apply_chord)
     backend.add_to_chord = _added(backend, backend.add_to_chord)
@@ -67,7 +70,8 @@ def _for_a_task(backend: Any, mark: Callable[..., Any]) -> Callable[..., Any]:
             return mark(task_id, *args, **kwargs)
         with nullcontext(current_scope()) if current_scope() is not None else _scope_of(request) as scope:
             if request.chord and scope is not None:
-                _rest(backend, task_id, message_text(leaving(scope), sender=scope) or EMPTY.serialize())
+                joined = leaving(scope) | _judged(_resting(backend, task_id))  # of a run of the same task before
+                _rest(backend, task_id, message_text(joined, sender=scope) or EMPTY.serialize())
             return mark(task_id, *args, **kwargs)
 
     return mark_now
@@ -91,6 +95,21 @@ def _counted(backend: Any, count: Callable[..., Any]) -> Callable[..., Any]:
             _joining.reset(token)
 
     return count_now
+
+
+def _failed(fail: Callable[..., Any]) -> Callable[..., Any]:
+    """A chord fails: an errback that takes the exception runs here, and not by a message of its own."""
+
+    @wraps(fail)
+    def fail_now(*args: Any, **kwargs: Any) -> Any:
+        from celery import current_task
+
+        scope, parts = current_scope(), fan_in(current_task.request if current_task else None)
+        if scope is not None and parts:
+            scope.receive(parts)
+        return fail(*args, **kwargs)
+
+    return fail_now
 
 
 def _begun(backend: Any, apply: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,28 +147,36 @@ def _ids(results: Any) -> Iterator[str]:
 def _rest(backend: Any, name: str, text: str) -> None:
     """Put a text beside the results; the task, or who sends it, does not fail by that."""
     try:
-        backend.store_result(f"{_PREFIX}{name}", text, _SUCCESS)
+        backend.store_result(f"{_PREFIX}{name}", text, _RESTING)
     except Exception as error:
         logs.warn("celery result", f"a lineage could not be put beside a result: {error!r}", code="AP405")
 
 
-def _resting(backend: Any, name: str) -> str:
+def _resting(backend: Any, name: str) -> str | None:
+    """Return the text that rests by a name; empty where none is there, None where it could not be read."""
     try:
         meta = backend.get_task_meta(f"{_PREFIX}{name}", cache=False)
     except Exception as error:
         logs.warn("celery result", f"a lineage beside a result could not be read: {error!r}", code="AP405")
-        return ""
-    text = meta.get("result") if meta.get("status") == _SUCCESS else ""
+        return None
+    text = meta.get("result") if meta.get("status") == _RESTING else ""
     return text if isinstance(text, str) else ""
 
 
 def _parts(backend: Any, group: str) -> Lineage:
     """Return the join of what rests for the parts of a chord; incomplete where one of them is not there."""
-    ids = _resting(backend, group).split()
+    ids = (_resting(backend, group) or "").split()
     texts = [_resting(backend, name) for name in ids]
-    is_whole = bool(ids) and all(texts) and not _resting(backend, f"{group}-added")
+    is_whole = bool(ids) and all(texts) and _resting(backend, f"{group}-added") == ""
     joined = EMPTY if is_whole else EMPTY.marked_incomplete()
-    for text in dict.fromkeys(filter(None, texts)):
-        with message_scope({HEADER: text}, sender="a task of Celery") as part:
-            joined |= part.lineage
+    for text in dict.fromkeys(texts):
+        joined |= _judged(text)
     return joined
+
+
+def _judged(text: str | None) -> Lineage:
+    """Return what a text brings that rested, as far as it is believed; incomplete where it could not be read."""
+    if not text:
+        return EMPTY if text == "" else EMPTY.marked_incomplete()
+    with message_scope({HEADER: text}, sender="a task of Celery") as part:
+        return part.lineage
