@@ -61,7 +61,7 @@ def test_an_upload_passes_through_all_of_them() -> None:
             assert answer.status == 201
             assert len(json.loads(answer.read())["id"]) == 32
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         words = process.communicate()[0]

@@ -33,6 +33,7 @@ def stage(request: pytest.FixtureRequest, lab: SqlStore) -> Iterator[SqlStage]:
         yield KINDS[lab.kind][1](Posts(lab, tracked=request.param))
 
 
+@pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: SqlStage) -> None:
     adversary.check(adversary.play(stage, 40, seed=1))
 

@@ -21,6 +21,7 @@ def stage() -> Iterator[PostgresqlStage]:
         yield PostgresqlStage(store)
 
 
+@pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: PostgresqlStage) -> None:
     adversary.check(adversary.play(stage, 60, seed=1))
 

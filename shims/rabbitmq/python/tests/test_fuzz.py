@@ -12,6 +12,7 @@ import antipode
 import antipode_rabbitmq
 from antipode import EMPTY, Lineage, MalformedLineageError, Trust, configure, current_scope
 from antipode.messages import HEADER, JMS_HEADER
+from antipode_rabbitmq.marks import MARK_HEADER
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rabbit_regions import Consumer, Region, delivered, properties
@@ -107,7 +108,7 @@ def test_any_headers_can_be_published_again(a: Region, headers: Any, trust: Trus
         del plain.basic_publish
     assert given_.headers == headers
     (received,) = sent
-    ours = {HEADER, JMS_HEADER}
+    ours = {HEADER, JMS_HEADER, MARK_HEADER}
     rest = {name: value for name, value in headers.items() if name not in ours}
     assert {name: value for name, value in received.headers.items() if name not in ours} == rest
     if trust is not Trust.NONE and headers.get(HEADER) is None and JMS_HEADER not in headers:

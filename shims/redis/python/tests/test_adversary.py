@@ -16,6 +16,7 @@ def stage() -> Iterator[RedisStage]:
         yield RedisStage(lab.redis)
 
 
+@pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: RedisStage) -> None:
     adversary.check(adversary.play(stage, 60, seed=1))
 

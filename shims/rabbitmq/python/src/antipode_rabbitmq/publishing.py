@@ -145,7 +145,7 @@ def _without_mark(properties: Any) -> Any:
     if not is_mark and MARK_HEADER not in headers:
         return properties
     properties = _copy(properties)
-    properties.headers = {name: value for name, value in headers.items() if name != MARK_HEADER} or None
+    properties.headers = {name: value for name, value in headers.items() if name != MARK_HEADER}
     if is_mark:
         properties.message_id = None
     return properties
