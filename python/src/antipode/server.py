@@ -82,8 +82,7 @@ class Server:
         """Whether anybody has waited since the thread began, and not only followed writes for records."""
         self._wanted_at = -1e9
         self._question_s = 0.0  # by a question of late and its connection, in seconds
-        self.known_under = -1
-        """The generation of the store's servers when it was last looked whether this is one of them."""
+        self.known_under = -1  # the generation of the store's servers under which this was last seen to be one of them
         self._connected_at: float | None = None
         """Since when the shim's connection may be open."""
         self._reach = Reachability()
@@ -343,8 +342,8 @@ class Server:
     def _sleep(self, poller: Poller, seconds: float) -> tuple[bool, bool]:
         """Sleeps until the time is over, somebody new waits, or the server pushes; returns which of the latter two."""
         watch = self._watch
-        # A push that came with an answer, nothing wakes it for.
-        woken, heard = poller.wait(None if watch is None else watch.fileno(), 0.0 if self._pushed else seconds)
+        pause = 0.0 if self._pushed else seconds  # for a push that came with an answer nobody wakes it
+        woken, heard = poller.wait(None if watch is None else watch.fileno(), pause)
         if woken:
             self._poked = False  # only now: a poke in between is seen by the question that follows
         if watch is not None and heard:
