@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from antipode.pace import RETRY_S
 from antipode.settings import configure
 from antipode.testing.simulation.actors import Scheduler
 from antipode.testing.simulation.oracles import Truth
@@ -16,6 +17,9 @@ from antipode.testing.simulation.world import Cluster, Node
 _LEAP_S: Final = 600.0
 _PROCESS: Final = frozenset({"threads", "descriptors", "memory", "sense"})
 _DISCOVERY: Final = frozenset({"no answer", "no names", "some names"})
+_REST_S: Final = {"silence": 1.0, **dict.fromkeys(_PROCESS, RETRY_S[1])}
+"""By how many seconds the effect of a fault outlasts it: a question that was asked in a silence waits, and behind a
+fault of the process the thread that asks pauses."""
 
 
 class Happenings:
@@ -49,8 +53,8 @@ class Happenings:
         node = cluster.nodes[event.node % len(cluster.nodes)]
         self.run.tell(str(event))
         if event.what != "write":
-            unanswered = 1.0 if event.what == "silence" else 0.0  # so long a question waits that is asked in it
-            self.truth.quiet_from = max(self.truth.quiet_from, self.run.now + event.value + unanswered)
+            until = self.run.now + event.value + _REST_S.get(event.what, 0.0)
+            self.truth.quiet_from = max(self.truth.quiet_from, until)
         if event.what in _PROCESS or event.what in _DISCOVERY:
             self.run.troubles[event.what] = max(self.run.troubles.get(event.what, 0.0), self.run.now + event.value)
             self.truth.faults.append((event.what, self.run.now, self.run.now + event.value))
@@ -140,6 +144,8 @@ class Happenings:
             (name, begun, until if name == "leap" else min(until, now)) for name, begun, until in self.truth.faults
         ]
         configure(free_path_ttl=self.features.ttl)
-        self.truth.quiet_from = now
+        self.truth.quiet_from = max(
+            [now, *(until + _REST_S[name] for name, _, until in self.truth.faults if name in _PROCESS)]
+        )
         for cluster in self.clusters:
             cluster.heal()
