@@ -32,11 +32,9 @@ class MemoryStage(Stage):
         self.memory = Store(self.name, regions=["a", "b"], lag=0.0)
         self._rows: set[str] = set()
 
-    def open(self, kind: int) -> Any:
-        return self._noting(self.memory.client("a", replicas=["b"]))
-
-    def _noting(self, client: Any) -> Any:
-        put = client.set
+    def open(self, kind: int, *, plain: bool = False) -> Any:
+        client: Any = self.memory.client("a", replicas=["b"])
+        client.plain, put = plain, client.set
 
         def set_and_note(row: str, value: bytes) -> None:
             self._rows.add(row)
@@ -79,6 +77,18 @@ def lose_later(client: Any, row: str) -> None:
         client.set(row, b"v")
 
 
+def change(client: Any, row: str) -> object:
+    """Write; give what the plain client does not give."""
+    client.set(row, b"v")
+    return None if client.plain else 1
+
+
+def swallow(client: Any, row: str) -> None:
+    """Write only by the plain client."""
+    if client.plain:
+        client.set(row, b"v")
+
+
 def fail(client: Any, row: str) -> None:
     raise AttributeError(row)
 
@@ -97,6 +107,14 @@ class LateLosingStage(MemoryStage):
 
 class FailingStage(MemoryStage):
     writes: ClassVar = {**MemoryStage.writes, "fail": fail}
+
+
+class ChangingStage(MemoryStage):
+    writes: ClassVar = {**MemoryStage.writes, "change": change}
+
+
+class SwallowingStage(MemoryStage):
+    writes: ClassVar = {**MemoryStage.writes, "swallow": swallow}
 
 
 class RefusingStage(MemoryStage):
@@ -120,6 +138,8 @@ def test_it_is_silent_where_all_is_recorded() -> None:
         (LosingStage, "recorded"),
         (LateLosingStage, "recorded"),
         (FailingStage, "serving"),
+        (ChangingStage, "plain"),
+        (SwallowingStage, "plain"),
         (HastyStage, "waiting"),
         (RefusingStage, "waiting"),
     ],

@@ -11,6 +11,7 @@ the primary, and at none of the replicas, four things have to hold:
 3. *Serving*: the wrapped client raises nothing but what the plain one raises.
 4. *Visible*: while the links carry again, each replica has the rows behind a barrier that passes; and each passes:
    what was rolled back is not waited for.
+5. *Plain*: the same program on the plain client gives the same results and exceptions, and leaves the same rows.
 
 A store gives a `Stage`; `play(stage, runs, seed)` plays programs and makes smaller what it finds, `check(tally)`
 asserts that nothing was found and that enough was looked at.
@@ -46,6 +47,7 @@ PATIENCE_S: Final = 30.0
 _READ_S: Final = 0.05
 """How long a read waits that has to wait in vain, in seconds."""
 _MOST_FOUND: Final = 5
+_VALUES: Final = (type(None), bool, int, float, str, bytes, list, tuple, dict, set)
 
 
 class Stage(ABC):
@@ -68,10 +70,11 @@ class Stage(ABC):
     """The servers that readers use."""
 
     @abstractmethod
-    def open(self, kind: int) -> Any:
+    def open(self, kind: int, *, plain: bool = False) -> Any:
         """Return a new wrapped client of the primary, in whatever form `writes` and `acts` take it.
 
         kind: a number that chooses which of the store's clients it is, and how it begins.
+        plain: the same, but without Antipode.
         """
 
     @abstractmethod
@@ -86,9 +89,19 @@ class Stage(ABC):
     def rows(self, server: str | None = None) -> set[str]:
         """Return the rows at a server, the primary where none is named, asked without Antipode (by any thread)."""
 
+    def contents(self) -> Mapping[str, object]:
+        """Return what an application sees of each row at the primary, however often it is played."""
+        return dict.fromkeys(self.rows())
+
+    def tell(self, result: Any) -> str:
+        """Return what a call's result or exception says, however often it is played; of an object that it is one."""
+        if isinstance(result, Exception):
+            return f"{type(result).__name__}: {result}"
+        return repr(result) if isinstance(result, _VALUES) else "an object"
+
     @abstractmethod
     def clear(self) -> None:
-        """Delete all rows."""
+        """Delete all rows, and have everything as before the first program."""
 
     @abstractmethod
     def cut(self) -> None:
@@ -122,9 +135,14 @@ class Program:
     """Before this step what is at the primary reaches the replicas."""
     steps: tuple[Step, ...]
 
+    @property
+    def prefix(self) -> str:
+        """What the names of its rows begin with; those of a smaller program are others."""
+        return f"adv-{self.seed}-{zlib.crc32(repr(self.steps).encode()):x}-"
+
     def row(self, step: Step) -> str:
-        """Return the name of the row that a step writes; those of a smaller program are others."""
-        return f"adv-{self.seed}-{zlib.crc32(repr(self.steps).encode()):x}-{step.number}"
+        """Return the name of the row that a step writes."""
+        return f"{self.prefix}{step.number}"
 
     def lines(self) -> Iterator[str]:
         """Return what happens, for people."""
@@ -183,6 +201,8 @@ class _Run:
     """The rows of scopes whose own barrier passed as complete."""
     refused: list[tuple[str, str, str]] = field(default_factory=list)
     """Ways to read, with the text and the row of which the client raised something."""
+    told: list[tuple[str, str]] = field(default_factory=list)
+    """What each call was, and what it gave or raised."""
     findings: list[Finding] = field(default_factory=list)
 
     def find(self, rule: str, words: str) -> None:
@@ -207,9 +227,10 @@ def draw(seed: int, stage: Stage) -> Program:
 class _Player:
     """Plays one program: its scopes live in contexts of their own, side by side."""
 
-    def __init__(self, stage: Stage, program: Program) -> None:
+    def __init__(self, stage: Stage, program: Program, *, plain: bool = False) -> None:
         self._stage = stage
         self._run = _Run(program)
+        self._plain = plain
         self._scopes: dict[int, tuple[contextvars.Context, Scope]] = {}
         self._clients: dict[int, Any] = {}
 
@@ -248,11 +269,12 @@ class _Player:
 
     def _guard(self, step: Step, call: Callable[[], object]) -> None:
         try:
-            call()
-        except self._stage.errors:
-            return
+            said = self._stage.tell(call())
         except Exception as error:
-            self._run.find("serving", f"{step.way}: {type(error).__name__}: {error}")
+            said = self._stage.tell(error)
+            if not isinstance(error, self._stage.errors):
+                self._run.find("serving", f"{step.way}: {said}")
+        self._run.told.append((step.way, said))
 
     def _scope(self, number: int) -> tuple[contextvars.Context, Scope]:
         if number not in self._scopes:
@@ -262,7 +284,7 @@ class _Player:
 
     def _client(self, number: int) -> Any:
         if number not in self._clients:
-            self._clients[number] = self._stage.open(self._run.program.kinds[number])
+            self._clients[number] = self._stage.open(self._run.program.kinds[number], plain=self._plain)
         return self._clients[number]
 
     def _leave(self, number: int) -> None:
@@ -315,7 +337,7 @@ def _play(stage: Stage, programs: Sequence[Program], tally: Tally) -> list[Findi
     with _cut(stage):
         arrived = set[str]().union(*map(stage.rows, stage.replicas))
         runs = [player.end() for player in players]
-        there = stage.rows()
+        there, held = stage.rows(), stage.contents()
         for run in runs:
             _judge_record(run, there - arrived, tally)
             _judge_reads(stage, reader, run, there - arrived, tally)
@@ -329,6 +351,7 @@ def _play(stage: Stage, programs: Sequence[Program], tally: Tally) -> list[Findi
     for run in runs:
         _judge_refused(stage, reader, run)
     stage.close(reader)
+    _judge_plain(stage, runs, held)
     return [run.findings[0] for run in runs if run.findings]
 
 
@@ -409,6 +432,26 @@ def _judge_passes(stage: Stage, run: _Run, there: set[str], tally: Tally) -> Non
                 tally.unproven += 1
             else:
                 run.find("visible", f"a barrier on {text!r} does not pass though all has arrived: {result}")
+
+
+def _judge_plain(stage: Stage, runs: Sequence[_Run], held: Mapping[str, object]) -> None:
+    """Play the programs once more, in the same order, by plain clients and on nothing."""
+    stage.clear()
+    players = [_Player(stage, run.program, plain=True) for run in runs]
+    for player in players:
+        player.begin()
+    plains = [player.end() for player in players]
+    left = stage.contents()
+    for run, plain in zip(runs, plains, strict=True):
+        for (way, said), (_, plainly) in zip(run.told, plain.told, strict=True):
+            if said != plainly:
+                run.find("plain", f"{way} gave {said}, and {plainly} by the plain client")
+        for row in sorted(row for row in held.keys() | left.keys() if row.startswith(run.program.prefix)):
+            if (row in held, held.get(row)) != (row in left, left.get(row)):
+                run.find(
+                    "plain",
+                    f"{row} is {held.get(row, 'not there')}, and {left.get(row, 'not there')} by the plain client",
+                )
 
 
 def _one(rows: Iterable[str]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, ClassVar
 
@@ -52,8 +53,9 @@ def run(client: Any, text: str, words: Any = None) -> list[Any]:
 class Client:
     """A wrapped connection."""
 
-    def __init__(self, stage: SqlStage, kind: str, autocommit: bool) -> None:
+    def __init__(self, stage: SqlStage, kind: str, autocommit: bool, *, plain: bool) -> None:
         self.stage = stage
+        self._plain = plain
         self._kind = kind
         self._autocommit = autocommit
         self.reopen()
@@ -63,7 +65,7 @@ class Client:
         more = {"client_flag": CLIENT.MULTI_STATEMENTS} if self._kind == "pymysql" else {}
         self.plain = self.stage.posts.open(self._kind, "a", autocommit=self._autocommit, **more)
         run(self.plain, "SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")  # others have open ones, too
-        self.wrapped = self.stage.wrap(self.plain)
+        self.wrapped: Any = self.plain if self._plain else self.stage.wrap(self.plain)
 
     def renew(self) -> None:
         """Close the connection in whatever state it is; have another one."""
@@ -177,7 +179,7 @@ class SqlStage(Stage):
         "definition that commits": _text("ALTER TABLE inbox COMMENT 'x'"),
         "definition that fails": _text("DROP TABLE nothing"),
         "error": _text("SELECT nothing"),
-        "read": _text("SELECT COUNT(*) FROM adversary"),
+        "read": _text("SELECT COUNT(*) FROM adversary WHERE k LIKE 'adv%'"),
         "read only": _text("START TRANSACTION READ ONLY"),
         "autocommit": lambda client: client.set_autocommit(True),
         "no autocommit": lambda client: client.set_autocommit(False),
@@ -210,8 +212,8 @@ class SqlStage(Stage):
             plain, store=self.name, replicas=[self.lab.url("b1")], fresh_server_ids=True, **options
         )
 
-    def open(self, kind: int) -> Client:
-        return Client(self, "pymysql" if kind % 2 else "connector", autocommit=kind % 4 < 2)
+    def open(self, kind: int, *, plain: bool = False) -> Client:
+        return Client(self, "pymysql" if kind % 2 else "connector", autocommit=kind % 4 < 2, plain=plain)
 
     def close(self, client: Any) -> None:
         (client.wrapped if isinstance(client, Client) else client).close()
@@ -222,6 +224,14 @@ class SqlStage(Stage):
     def rows(self, server: str | None = None) -> set[str]:
         with closing(self.lab.client(server or "a", autocommit=True)) as plain:
             return {str(row[0]) for row in run(plain, "SELECT k FROM adversary")}
+
+    def contents(self) -> Mapping[str, object]:
+        with closing(self.lab.client("a", autocommit=True)) as plain:
+            kept = run(plain, "SELECT k, (SELECT COUNT(*) FROM inbox i WHERE i.k = a.k) FROM adversary a")
+            return {str(name): count for name, count in kept}
+
+    def tell(self, result: Any) -> str:
+        return re.sub(r"thread id: \d+", "thread id", super().tell(result))
 
     def clear(self) -> None:
         self.lab.run("a", "DELETE FROM adversary", "DELETE FROM inbox")

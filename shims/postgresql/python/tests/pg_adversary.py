@@ -6,8 +6,7 @@ By hand: python pg_adversary.py --runs 2000 --seed 1
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import antipode_postgresql
@@ -35,8 +34,9 @@ ROUTINES = (
 class Client:
     """A wrapped connection, and what is open on it."""
 
-    def __init__(self, stage: PostgresqlStage, autocommit: bool) -> None:
+    def __init__(self, stage: PostgresqlStage, autocommit: bool, *, plain: bool) -> None:
         self._stage = stage
+        self._plain = plain
         self._autocommit = autocommit
         self.blocks: list[Any] = []
         self.reopen()
@@ -44,7 +44,7 @@ class Client:
     def reopen(self) -> None:
         """Have another connection."""
         self.plain = psycopg.connect(self._stage.lab.url("a"), autocommit=self._autocommit, connect_timeout=10)
-        self.wrapped = self._stage.wrap(self.plain)
+        self.wrapped: Any = self.plain if self._plain else self._stage.wrap(self.plain)
         self.blocks = []
 
     def renew(self) -> None:
@@ -202,8 +202,8 @@ class PostgresqlStage(Stage):
         """Wrap a connection under the stage's name."""
         return antipode_postgresql.wrap(plain, store=self.name, replicas=[self.lab.url("b1")], **options)
 
-    def open(self, kind: int) -> Client:
-        return Client(self, autocommit=kind % 2 == 0)
+    def open(self, kind: int, *, plain: bool = False) -> Client:
+        return Client(self, autocommit=kind % 2 == 0, plain=plain)
 
     def close(self, client: Any) -> None:
         (client.wrapped if isinstance(client, Client) else client).close()
@@ -216,14 +216,27 @@ class PostgresqlStage(Stage):
         with self.lab.connect(server or "a", user="app") as connection:
             return shows_all(connection)
 
-    def clear(self) -> None:
-        with suppress(psycopg.Error), self.lab.connect("a") as connection:
-            for (name,) in connection.execute("SELECT gid FROM pg_prepared_xacts").fetchall():
-                connection.rollback()
-                connection.autocommit = True
-                connection.execute(f"ROLLBACK PREPARED '{name}'")
+    def contents(self) -> Mapping[str, object]:
         with self.lab.connect("a", user="app") as connection:
+            kept = connection.execute(
+                "SELECT key, ARRAY[value, (SELECT count(*) FROM inbox WHERE inbox.key = posts.key)::text] FROM posts"
+            )
+            return dict(kept.fetchall())
+
+    def tell(self, result: Any) -> str:
+        if not isinstance(result, psycopg.Cursor):
+            return super().tell(result)
+        names = [column.name for column in result.description or ()]
+        rows = result.fetchall() if names and names != ["QUERY PLAN"] else ""
+        return f"{result.statusmessage}, {result.rowcount}, {names}, {rows}"
+
+    def clear(self) -> None:
+        self.numbers = itertools.count(1)
+        with self.lab.connect("a", user="app") as connection:
+            for (name,) in connection.execute("SELECT gid FROM pg_prepared_xacts").fetchall():
+                connection.execute(f"ROLLBACK PREPARED '{name}'")
             connection.execute("DELETE FROM posts")
+            connection.execute("DELETE FROM inbox")
 
     def cut(self) -> None:
         self.lab.wait_caught_up("b1")

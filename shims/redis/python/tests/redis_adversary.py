@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import antipode_redis
@@ -25,15 +26,16 @@ EXISTS = "return redis.call('EXISTS', KEYS[1])"
 class Client:
     """A wrapped client, and the pipeline that is open on it."""
 
-    def __init__(self, stage: RedisStage) -> None:
+    def __init__(self, stage: RedisStage, *, plain: bool) -> None:
         self._stage = stage
+        self._plain = plain
         self.pipe: Any = None
         self.reopen()
 
     def reopen(self) -> None:
         """Have another client, of one connection."""
         self.plain = redis.Redis.from_url(self._stage.lab.url("a"), single_connection_client=True)
-        self.wrapped = self._stage.wrap(self.plain)
+        self.wrapped: Any = self.plain if self._plain else self._stage.wrap(self.plain)
         self.pipe = None
 
     @property
@@ -180,8 +182,8 @@ class RedisStage(Stage):
         """Wrap a client under the stage's name."""
         return antipode_redis.wrap(plain, store=self.name, replicas=[self.lab.url("b1")], **options)
 
-    def open(self, kind: int) -> Client:
-        return Client(self)
+    def open(self, kind: int, *, plain: bool = False) -> Client:
+        return Client(self, plain=plain)
 
     def close(self, client: Any) -> None:
         (client.wrapped if isinstance(client, Client) else client).close()
@@ -200,6 +202,13 @@ class RedisStage(Stage):
     def rows(self, server: str | None = None) -> set[str]:
         keys: Any = self._plain[server or "a"].keys("adv-*")
         return {key.decode() for key in keys}
+
+    def contents(self) -> Mapping[str, object]:
+        primary: Any = self._plain["a"]
+        return {row: b"a stream" if primary.type(row) == b"stream" else primary.dump(row) for row in self.rows()}
+
+    def tell(self, result: Any) -> str:
+        return re.sub(r"\d{13}-\d+", "an entry", super().tell(result))
 
     def clear(self) -> None:
         primary = self._plain["a"]
