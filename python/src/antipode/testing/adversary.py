@@ -201,8 +201,8 @@ class _Run:
     """The rows of scopes whose own barrier passed as complete."""
     refused: list[tuple[str, str, str]] = field(default_factory=list)
     """Ways to read, with the text and the row of which the client raised something."""
-    told: list[tuple[str, str]] = field(default_factory=list)
-    """What each call was, and what it gave or raised."""
+    told: list[tuple[str, str, str]] = field(default_factory=list)
+    """What each call was, what it gave or raised, and before both which rule it breaks where the plain one differs."""
     findings: list[Finding] = field(default_factory=list)
 
     def find(self, rule: str, words: str) -> None:
@@ -268,13 +268,13 @@ class _Player:
             self._guard(step, lambda: context.run(self._stage.acts[step.way], client))
 
     def _guard(self, step: Step, call: Callable[[], object]) -> None:
+        rule = "plain"
         try:
             said = self._stage.tell(call())
         except Exception as error:
             said = self._stage.tell(error)
-            if not isinstance(error, self._stage.errors):
-                self._run.find("serving", f"{step.way}: {said}")
-        self._run.told.append((step.way, said))
+            rule = "plain" if isinstance(error, self._stage.errors) else "serving"
+        self._run.told.append((rule, step.way, said))
 
     def _scope(self, number: int) -> tuple[contextvars.Context, Scope]:
         if number not in self._scopes:
@@ -443,9 +443,9 @@ def _judge_plain(stage: Stage, runs: Sequence[_Run], held: Mapping[str, object])
     plains = [player.end() for player in players]
     left = stage.contents()
     for run, plain in zip(runs, plains, strict=True):
-        for (way, said), (_, plainly) in zip(run.told, plain.told, strict=True):
+        for (rule, way, said), (*_, plainly) in zip(run.told, plain.told, strict=True):
             if said != plainly:
-                run.find("plain", f"{way} gave {said}, and {plainly} by the plain client")
+                run.find(rule, f"{way} gave {said}, and {plainly} by the plain client")
         for row in sorted(row for row in held.keys() | left.keys() if row.startswith(run.program.prefix)):
             if (row in held, held.get(row)) != (row in left, left.get(row)):
                 run.find(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 from collections.abc import Callable, Mapping
@@ -9,7 +10,9 @@ from typing import Any, ClassVar
 
 import antipode_redis
 import redis
+import redis.asyncio
 from antipode.testing.adversary import Stage
+from antipode.testing.driven import Driven
 from antipode_lab.stores.redis import RedisStore
 from regions import until
 
@@ -34,8 +37,8 @@ class Client:
 
     def reopen(self) -> None:
         """Have another client, of one connection."""
-        self.plain = redis.Redis.from_url(self._stage.lab.url("a"), single_connection_client=True)
-        self.wrapped: Any = self.plain if self._plain else self._stage.wrap(self.plain)
+        plain = self._stage.connect("a", single_connection_client=True)
+        self.wrapped: Any = self._stage.drive(plain if self._plain else self._stage.wrap(plain))
         self.pipe = None
 
     @property
@@ -63,7 +66,7 @@ class Client:
 
     def renew(self) -> None:
         """Close the client in whatever state it is; have another one."""
-        self.wrapped.close()
+        self._stage.close(self)
         self.reopen()
 
 
@@ -104,6 +107,8 @@ def _script(client: Client, row: str) -> None:
 
 class RedisStage(Stage):
     """One lab of a primary and a replica."""
+
+    is_of_asyncio = False
 
     errors = (redis.RedisError,)
     writes: ClassVar = {
@@ -175,21 +180,34 @@ class RedisStage(Stage):
 
     def __init__(self, lab: RedisStore) -> None:
         self.lab = lab
+        self._loop = asyncio.new_event_loop()
         self._batches = itertools.count(1)
         self._plain = {name: redis.Redis.from_url(lab.url(name)) for name in ("a", "b1")}
 
-    def wrap(self, plain: redis.Redis, **options: Any) -> Any:
+    def connect(self, server: str, **options: Any) -> Any:
+        """Return a plain client of a server."""
+        return (redis.asyncio if self.is_of_asyncio else redis).Redis.from_url(self.lab.url(server), **options)
+
+    def drive(self, client: Any) -> Any:
+        """Return what has a blocking client's ways."""
+        return Driven(client, self._loop) if self.is_of_asyncio else client
+
+    def wrap(self, plain: Any, **options: Any) -> Any:
         """Wrap a client under the stage's name."""
         return antipode_redis.wrap(plain, store=self.name, replicas=[self.lab.url("b1")], **options)
 
     def open(self, kind: int, *, plain: bool = False) -> Client:
-        return Client(self, plain=plain)
+        client = Client(self, plain=plain)
+        if kind % 4 >= 2:
+            client.open(transaction=kind % 4 == 2)
+        return client
 
     def close(self, client: Any) -> None:
-        (client.wrapped if isinstance(client, Client) else client).close()
+        wrapped = client.wrapped if isinstance(client, Client) else client
+        wrapped.aclose() if self.is_of_asyncio else wrapped.close()
 
     def reader(self) -> Any:
-        return self.wrap(redis.Redis.from_url(self.lab.url("b1")), wait_on_read=True)
+        return self.drive(self.wrap(self.connect("b1"), wait_on_read=True))
 
     def touch(self) -> None:
         """Change what pipelines watch."""
@@ -225,3 +243,9 @@ class RedisStage(Stage):
 
     def heal(self) -> None:
         self.lab.heal("b1", wait=False)
+
+
+class AsyncRedisStage(RedisStage):
+    """The same by redis-py's asyncio client."""
+
+    is_of_asyncio = True

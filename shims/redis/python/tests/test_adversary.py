@@ -7,18 +7,25 @@ from collections.abc import Iterator
 import pytest
 from antipode.testing import adversary, isolated
 from antipode_lab import Lab
-from redis_adversary import RedisStage
+from antipode_lab.stores.redis import RedisStore
+from redis_adversary import AsyncRedisStage, RedisStage
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[RedisStage]:
-    with Lab("redis", replicas=1, lag="3ms") as lab, isolated():
-        yield RedisStage(lab.redis)
+def redis_lab() -> Iterator[RedisStore]:
+    with Lab("redis", replicas=1, lag="3ms") as lab:
+        yield lab.redis
+
+
+@pytest.fixture(scope="module", params=[RedisStage, AsyncRedisStage], ids=["blocking", "asyncio"])
+def stage(request: pytest.FixtureRequest, redis_lab: RedisStore) -> Iterator[RedisStage]:
+    with isolated():
+        yield request.param(redis_lab)
 
 
 @pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: RedisStage) -> None:
-    adversary.check(adversary.play(stage, 60, seed=1))
+    adversary.check(adversary.play(stage, 40, seed=1))
 
 
 @pytest.mark.stores
