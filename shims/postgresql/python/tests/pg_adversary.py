@@ -110,6 +110,27 @@ def _server_cursor(client: Client, row: str) -> None:
         cursor.fetchall()
 
 
+def _copied(reader: Any, row: str) -> list[Any]:
+    with reader.cursor() as cursor, cursor.copy(f"COPY (SELECT 1 FROM posts WHERE key = '{row}') TO STDOUT") as copy:
+        return list(copy.rows())
+
+
+def _many(reader: Any, row: str) -> Any:
+    with reader.cursor() as cursor:
+        cursor.executemany("SELECT 1 FROM posts WHERE key = %s", [(row,)], returning=True)
+        return cursor.fetchone()
+
+
+def _in_a_pipeline(reader: Any, row: str) -> Any:
+    with reader.pipeline():
+        return reader.execute("SELECT 1 FROM posts WHERE key = %s", (row,)).fetchone()
+
+
+def _fetched(reader: Any, row: str) -> Any:
+    with reader.transaction(), reader.cursor(name="adversary") as cursor:
+        return cursor.execute("SELECT 1 FROM posts WHERE key = %s", (row,)).fetchone()
+
+
 def _set_autocommit(value: bool) -> Callable[[Client], object]:
     return lambda client: setattr(client.wrapped, "autocommit", value)
 
@@ -184,6 +205,13 @@ class PostgresqlStage(Stage):
         ).fetchone(),
         "stream": lambda reader, row: list(reader.cursor().stream("SELECT 1 FROM posts WHERE key = %s", (row,))),
         "text": lambda reader, row: row in shows_all(reader),
+        "copy": _copied,
+        "many": _many,
+        "pipeline": _in_a_pipeline,
+        "server's cursor": _fetched,
+        "cursor made by hand": lambda reader, row: (
+            psycopg.Cursor(reader).execute("SELECT 1 FROM posts WHERE key = %s", (row,)).fetchone()
+        ),
         "values": lambda reader, row: (
             reader.execute(f"VALUES ((SELECT key FROM posts WHERE key = '{row}'))").fetchone() != (None,)
         ),
