@@ -1,0 +1,222 @@
+"""S3 for the adversary (spec SHIM-49): one object a row, written in boto3's ways, also over one of a clock ahead."""
+
+from __future__ import annotations
+
+import io
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import antipode
+import antipode_s3
+from antipode.hybrid_clock import HybridClock
+from antipode.store import registry
+from antipode.testing.adversary import Stage
+from antipode_lab.stores.s3 import S3Store
+from antipode_s3 import S3Shim, metadata
+from boto3.exceptions import Boto3Error
+from botocore.exceptions import BotoCoreError, ClientError
+from s3_regions import BUCKET
+
+AHEAD = 12
+"""So many objects have a version of a clock that is ahead."""
+AHEAD_S = 20
+OLDER = b"older"
+VOLATILE = frozenset(
+    ["ResponseMetadata", "VersionId", "CopySourceVersionId", "LastModified", "UploadId", "Date", "HostId", "RequestId"]
+)
+
+
+class Client:
+    """A wrapped client."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self.wrapped = wrapped
+
+    def call(self, operation: str, **arguments: Any) -> Any:
+        """Call an operation on the bucket."""
+        return getattr(self.wrapped, operation)(Bucket=BUCKET, **arguments)
+
+    def begin(self, key: str) -> dict[str, Any]:
+        """Begin an upload of one part."""
+        place = {"Key": key, "UploadId": self.call("create_multipart_upload", Key=key)["UploadId"]}
+        part = self.call("upload_part", **place, PartNumber=1, Body=b"of parts")
+        return {**place, "MultipartUpload": {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}}
+
+    def abort(self, key: str) -> object:
+        """Begin an upload, and end it."""
+        place = self.begin(key)
+        return self.call("abort_multipart_upload", Key=key, UploadId=place["UploadId"])
+
+
+def _call(operation: str, **arguments: Any) -> Callable[[Client, str], object]:
+    return lambda client, row: client.call(operation, Key=row, **arguments)
+
+
+def _uploaded(client: Client, row: str) -> object:
+    return client.wrapped.upload_fileobj(io.BytesIO(b"f"), BUCKET, row)
+
+
+def _of_parts(client: Client, row: str) -> object:
+    return client.call("complete_multipart_upload", **client.begin(row))
+
+
+def _of_a_copied_part(client: Client, row: str) -> object:
+    place = {"Key": row, "UploadId": client.call("create_multipart_upload", Key=row)["UploadId"]}
+    part = client.call("upload_part_copy", **place, PartNumber=1, CopySource=f"{BUCKET}/source")["CopyPartResult"]
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    return client.call("complete_multipart_upload", **place, MultipartUpload=parts)
+
+
+def _again(client: Client, row: str) -> object:
+    client.call("put_object", Key=row, Body=b"1")
+    client.call("delete_object", Key=row)
+    return client.call("put_object", Key=row, Body=b"2")
+
+
+def _only_if_new(client: Client, row: str) -> object:
+    client.call("put_object", Key=row, Body=b"1", IfNoneMatch="*")
+    return client.call("put_object", Key=row, Body=b"2", IfNoneMatch="*")
+
+
+def _deleted(client: Client, row: str) -> object:
+    client.call("put_object", Key=row, Body=b"1")
+    return client.call("delete_objects", Delete={"Objects": [{"Key": row}]})
+
+
+def _over_one_ahead(client: Client, row: str) -> object:
+    return client.call("put_object", Key=_ahead(row), Body=row.encode())
+
+
+def _ahead(row: str) -> str:
+    """The object that a row takes the place of."""
+    return f"ahead-{zlib.crc32(row.encode()) % AHEAD:02}"
+
+
+def _body(client: Any, key: str) -> bytes:
+    return bytes(client.get_object(Bucket=BUCKET, Key=key)["Body"].read())
+
+
+def _downloaded(client: Any, key: str) -> bytes:
+    into = io.BytesIO()
+    client.download_fileobj(BUCKET, key, into)
+    return into.getvalue()
+
+
+def _found(reader: Any, row: str, look: Callable[[str], bool]) -> bool:
+    """Return whether a row is there, under its own key or in place of another object."""
+    for key in (row, _ahead(row)):
+        try:
+            return look(key)
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] != 404:
+                raise
+    return False
+
+
+def _steady(value: Any) -> Any:
+    """Return an answer without what differs from call to call."""
+    if isinstance(value, dict):
+        return {name: _steady(each) for name, each in sorted(value.items()) if name not in VOLATILE}
+    return repr(value) if isinstance(value, str | int | bool) else type(value).__name__
+
+
+class S3Stage(Stage):
+    """One lab of a primary and a replica."""
+
+    errors = (ClientError, BotoCoreError, Boto3Error)
+    writes: ClassVar = {
+        "put": _call("put_object", Body=b"v"),
+        "put with metadata": _call("put_object", Body=b"v", Metadata={"who": "x"}, ContentType="text/plain"),
+        "put twice, if it is new": _only_if_new,
+        "copy": _call("copy_object", CopySource=f"{BUCKET}/source"),
+        "managed copy": lambda client, row: client.wrapped.copy({"Bucket": BUCKET, "Key": "source"}, BUCKET, row),
+        "managed upload": _uploaded,
+        "upload of parts": _of_parts,
+        "upload of a copied part": _of_a_copied_part,
+        "put, delete, put": _again,
+        "put, delete": _deleted,
+        "over one of a clock ahead": _over_one_ahead,
+    }
+    acts: ClassVar = {
+        "read": lambda client: client.call("head_object", Key="source")["ContentLength"],
+        "error": lambda client: client.call("get_object", Key="nothing"),
+        "refusal": lambda client: client.call("put_object", Key="source", Body=b"x", IfNoneMatch="*"),
+        "upload that ends": lambda client: client.abort("never"),
+        "delete nothing": lambda client: client.call("delete_object", Key="nothing"),
+    }
+    reads: ClassVar = {
+        "get": lambda reader, row: _found(reader, row, lambda key: _body(reader, key) != OLDER),
+        "head": lambda reader, row: _found(
+            reader, row, lambda key: reader.head_object(Bucket=BUCKET, Key=key)["ContentLength"] != len(OLDER)
+        ),
+        "download": lambda reader, row: _found(reader, row, lambda key: _downloaded(reader, key) != OLDER),
+        "list": lambda reader, row: any(
+            each["Size"] != len(OLDER)
+            for key in (row, _ahead(row))
+            for each in reader.list_objects_v2(Bucket=BUCKET, Prefix=key).get("Contents", ())
+        ),
+    }
+    replicas = ("b1",)
+
+    def __init__(self, lab: S3Store) -> None:
+        self.lab = lab
+        self._plain = {name: lab.new_client(name) for name in ("a", "b1")}
+        self._client = Client(self.wrap(self._plain["a"]))
+
+    def wrap(self, plain: Any, **options: Any) -> Any:
+        """Wrap a client under the stage's name."""
+        replicas = [(self._plain["b1"], BUCKET)]
+        return antipode_s3.wrap(plain, store=self.name, bucket=BUCKET, replicas=replicas, **options)
+
+    def open(self, kind: int, *, plain: bool = False) -> Client:
+        return Client(self._plain["a"]) if plain else self._client
+
+    def close(self, client: Any) -> None:
+        """All share the connections of one client a server."""
+
+    def reader(self) -> Any:
+        return self.wrap(self._plain["b1"], wait_on_read=True)
+
+    def rows(self, server: str | None = None) -> set[str]:
+        client = self._plain[server or "a"]
+        there = {each["Key"]: each["Size"] for each in client.list_objects_v2(Bucket=BUCKET).get("Contents", ())}
+        changed = (key for key, size in there.items() if key.startswith("ahead-") and size != len(OLDER))
+        return {key for key in there if key.startswith("adv-")} | {_body(client, key).decode() for key in changed}
+
+    def contents(self) -> Mapping[str, object]:
+        client, found = self._plain["a"], dict[str, object]()
+        for row in self.rows():
+            try:
+                answer = client.get_object(Bucket=BUCKET, Key=row)
+            except client.exceptions.NoSuchKey:
+                answer = client.get_object(Bucket=BUCKET, Key=_ahead(row))
+            kept = {name: value for name, value in answer["Metadata"].items() if name != metadata.NAME}
+            found[row] = answer["Body"].read(), answer["ContentType"], kept
+        return found
+
+    def tell(self, result: Any) -> str:
+        return super().tell(_steady(result)) if isinstance(result, dict) else super().tell(result)
+
+    def clear(self) -> None:
+        client = self._plain["a"]
+        old = client.list_objects_v2(Bucket=BUCKET).get("Contents", ())
+        if old:
+            client.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": each["Key"]} for each in old]})
+        client.put_object(Bucket=BUCKET, Key="source", Body=b"source")
+        shim = registry().need(self.name).shim
+        assert isinstance(shim, S3Shim)
+        clock = shim.clock
+        shim.clock = HybridClock(time_ns=lambda: time.time_ns() + AHEAD_S * 10**9)
+        for number in range(AHEAD):
+            with antipode.scope():
+                self._client.call("put_object", Key=f"ahead-{number:02}", Body=OLDER)
+        shim.clock = clock
+
+    def cut(self) -> None:
+        self.lab.wait_caught_up("b1")
+        self.lab.partition("b1", mode="silent")  # a source that is refused is slow to try again
+
+    def heal(self) -> None:
+        self.lab.heal("b1", wait=False)

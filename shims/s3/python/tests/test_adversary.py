@@ -1,0 +1,30 @@
+"""The adversary on S3: short always, long with `-m stores` (spec SHIM-49)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from antipode.testing import adversary, isolated
+from antipode_lab import Lab
+from antipode_lab.stores.s3 import S3Store
+from s3_adversary import S3Stage
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[S3Stage]:
+    with Lab("s3", replicas=1, lag="3ms") as lab, isolated():
+        yield S3Stage(lab.get(S3Store))
+
+
+@pytest.mark.timeout(600)
+def test_a_few_programs_lose_nothing(stage: S3Stage) -> None:
+    adversary.check(adversary.play(stage, 20, seed=1))
+
+
+@pytest.mark.stores
+@pytest.mark.timeout(7200)
+def test_many_programs_lose_nothing(stage: S3Stage) -> None:
+    tally = adversary.play(stage, 1_000, seed=10_000, say=print)
+    print(tally)
+    adversary.check(tally)
