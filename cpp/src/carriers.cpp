@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 
 #include "antipode/wire.h"
 #include "text.h"
@@ -64,29 +63,9 @@ std::optional<std::string> JoinedValues(const Carrier& headers, std::string_view
   return Joined(values, ",");
 }
 
-using Directives = std::map<std::string, std::optional<std::string>>;
-
-bool Shares(const Directives& directives) {
-  if (directives.count("public") != 0) return true;
-  for (const char* const word : {"private", "no-store", "no-cache"}) {
-    const auto found = directives.find(word);  // with the name of a field it speaks of that alone
-    if (found != directives.end() && !found->second) return false;
-  }
-  auto age = directives.find("s-maxage");
-  if (age == directives.end()) age = directives.find("max-age");
-  if (age == directives.end()) return false;
-  return !age->second || age->second->empty() || age->second->find_first_not_of('0') != std::string::npos;
-}
-
 }  // namespace
 
 bool IsSameHeader(std::string_view a, std::string_view b) { return EqualsIgnoringCase(a, b); }
-
-bool TellsCaches(std::string_view name) {
-  const std::string lower = Lower(name);
-  return lower == "cache-control" || lower == "cdn-cache-control" || lower == "surrogate-control" ||
-         EndsWith(lower, "-cdn-cache-control");  // those of vendors
-}
 
 void SetPropagationFormats(Formats formats) {
   baggage_format = formats.baggage;
@@ -183,23 +162,6 @@ void Rewrite(Carrier& headers, const std::optional<std::string>& text, Formats f
   } else if (!ValuesOf(headers, kLineageHeader).empty()) {
     headers.Remove(kLineageHeader);
   }
-}
-
-bool IsShared(const Carrier& headers) {
-  std::map<std::string, Directives> found;
-  headers.ForEach([&](std::string_view name, std::string_view line) {
-    std::string lower = Lower(name);
-    if (!TellsCaches(lower)) return;
-    Directives& directives = found[std::move(lower)];
-    for (const std::string_view directive : SplitAt(line, ',')) {
-      const std::size_t equals = directive.find('=');
-      std::string word = Lower(Trim(directive.substr(0, equals), wire::kWhiteSpace));
-      std::optional<std::string> value;
-      if (equals != std::string_view::npos) value = std::string(Trim(directive.substr(equals + 1), " \t\""));
-      directives.insert_or_assign(std::move(word), std::move(value));
-    }
-  });
-  return std::any_of(found.begin(), found.end(), [](const auto& each) { return Shares(each.second); });
 }
 
 std::vector<std::string> ValuesOf(const Carrier& headers, std::string_view name) {

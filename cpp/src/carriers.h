@@ -24,9 +24,6 @@ std::optional<std::string> WithMember(std::string_view baggage, std::string_view
 // Makes headers carry this lineage text and no older one. With no text the lineage is only taken out.
 void Rewrite(Carrier& headers, const std::optional<std::string>& text, Formats formats);
 
-// Whether a shared cache may keep a response with these headers, for others than its caller (PROP-34).
-bool IsShared(const Carrier& headers);
-
 // The values of the lines of this name, in order.
 std::vector<std::string> ValuesOf(const Carrier& headers, std::string_view name);
 

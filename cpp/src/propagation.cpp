@@ -3,22 +3,31 @@
 #include <utility>
 
 #include "antipode/history.h"
+#include "antipode/logs.h"
 #include "antipode/settings.h"
 #include "antipode/wire.h"
 #include "carriers.h"
 #include "engine/announcement.h"
 #include "exchange.h"
 #include "findings.h"
+#include "shared_caches.h"
 #include "trust.h"
 
 namespace antipode {
 namespace {
 
-void AnswerWith(Carrier& headers, LineageScope& scope, std::optional<bool> is_public) {
+constexpr int kNotModified = 304;
+
+// Whether a gateway gives this status by itself, of a call that may have reached the callee (PROP-31).
+bool IsGateways(int status) {
+  return (status >= 502 && status <= 504) || (status >= 520 && status <= 527) || status == 530;
+}
+
+void AnswerWith(Carrier& headers, LineageScope& scope, bool shared, int status = 0) {
   const std::shared_ptr<Inbound> inbound = scope.inbound();
   if (inbound == nullptr) return;
-  const bool shared = is_public.value_or(IsShared(headers));
-  const std::optional<std::string> text = inbound->ResponseText(scope, shared);
+  const bool is_replaced = !ValuesOf(headers, kLineageHeader).empty();
+  const std::optional<std::string> text = inbound->ResponseText(scope, shared, status, is_replaced);
   if (text) {
     headers.Set(kLineageHeader, *text);
   } else if (shared || !inbound->MayAnswer()) {  // also what an earlier call wrote (PROP-16)
@@ -46,7 +55,7 @@ ScopePtr Inbound::Open(const Arrived& came, std::string_view peer, std::optional
   return scope;
 }
 
-std::optional<std::string> Inbound::ResponseText(LineageScope& scope, bool is_public) {
+std::optional<std::string> Inbound::ResponseText(LineageScope& scope, bool is_public, int status, bool is_replaced) {
   scope.NoteSent();
   if (CurrentSettings()->mode == Mode::kOff) return std::nullopt;
   Lineage added = scope.Additions();
@@ -60,14 +69,23 @@ std::optional<std::string> Inbound::ResponseText(LineageScope& scope, bool is_pu
   std::optional<Lineage> told;
   if (history::IsRecorded()) told = scope.lineage();
   if (told && told->empty()) told.reset();
-  if ((fresh.empty() && !told) || is_public) return std::nullopt;
+  if (is_public && (!fresh.empty() || is_replaced)) {
+    logs::Warn("AP404", "response shared",
+               "what a request wrote goes back to nobody: shared caches may keep the response.", "dropped");
+    fresh = Lineage().MarkedIncomplete();
+  } else if (is_public) {
+    told.reset();
+  }
+  const bool is_told = !fresh.empty() || told;
+  if (!is_told && !IsGateways(status) && status != kNotModified) return std::nullopt;
   const TrustSettings trust = CurrentTrust()->AtEdge(edge_);
   const Decision decision = JudgeResponseOut(peer_, forwarded_, trust);
   if (!decision.accepted) {
-    Report(decision, Direction::kResponseOut);
+    if (is_told) Report(decision, Direction::kResponseOut);
     return std::nullopt;
   }
-  return Give(fresh, trust, Purpose::kResponse, &scope, scope.changed(), told);
+  std::optional<std::string> text = Give(fresh, trust, Purpose::kResponse, &scope, scope.changed(), told);
+  return text ? text : OutgoingText(Lineage().Serialize(), trust, Purpose::kResponse, UnixTime());
 }
 
 bool Inbound::MayAnswer() const {
@@ -79,10 +97,20 @@ Scope ExtractRequest(const Carrier& headers, std::string_view peer, std::optiona
 }
 
 void InjectResponse(Carrier& headers, std::optional<bool> is_public) {
-  if (const ScopePtr scope = CurrentScope()) AnswerWith(headers, *scope, is_public);
+  if (const ScopePtr scope = CurrentScope()) AnswerWith(headers, *scope, is_public.value_or(IsShared(headers)));
 }
 
-void Scope::InjectResponse(Carrier& headers, std::optional<bool> is_public) { AnswerWith(headers, *scope_, is_public); }
+void InjectResponse(Carrier& headers, std::string_view method, int status) {
+  if (const ScopePtr scope = CurrentScope()) AnswerWith(headers, *scope, IsShared(headers, method, status), status);
+}
+
+void Scope::InjectResponse(Carrier& headers, std::optional<bool> is_public) {
+  AnswerWith(headers, *scope_, is_public.value_or(IsShared(headers)));
+}
+
+void Scope::InjectResponse(Carrier& headers, std::string_view method, int status) {
+  AnswerWith(headers, *scope_, IsShared(headers, method, status), status);
+}
 
 Result<std::optional<std::string>> TextForRequest(std::string_view host, Site site) {
   const ScopePtr scope = CurrentScope();
@@ -111,6 +139,15 @@ std::optional<Error> InjectRequest(Carrier& headers, std::string_view host, Site
 
 void ExtractResponse(const Carrier& headers, std::string_view host, Site site) {
   MergeResponse(CurrentScope(), ValuesOf(headers, kLineageHeader), host, site);
+}
+
+void ExtractResponse(const Carrier& headers, std::string_view host, int status, Site site) {
+  const std::vector<std::string> values = ValuesOf(headers, kLineageHeader);
+  if (values.empty() && IsGateways(status)) {
+    Unanswered(host, "status " + std::to_string(status), site);
+  } else {
+    MergeResponse(CurrentScope(), values, host, site);
+  }
 }
 
 void Unanswered(std::string_view host, std::string_view words, Site site) {

@@ -86,7 +86,7 @@ SIGNATURES: dict[str, str] = {
     "propagation.extract_request": "headers, peer=None, *, edge=None",
     "propagation.inject_request": "headers, host",
     "propagation.extract_response": "headers, host",
-    "propagation.inject_response": "headers, *, public=None",
+    "propagation.inject_response": "headers, *, public=None, method='', status=0",
     # shims
     "shim.Capabilities": (
         "versions, push=False, blocking_wait=False, tombstones=False, rest=(), tap=False, marks='none'"

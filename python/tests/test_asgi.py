@@ -106,19 +106,20 @@ async def test_a_late_write_goes_into_the_trailer_where_there_is_one(late: list[
     assert late == ["blog-posts"]
 
 
-async def test_a_response_that_a_shared_cache_may_keep_carries_none_and_no_trailer() -> None:
+async def test_a_response_that_a_shared_cache_may_keep_carries_a_mark_as_its_trailer_does() -> None:
     """PROP-16, PROP-34."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         antipode.append(AFTER)
         headers = [(b"Cache-Control", b"s-maxage=5"), (b"Antipode-Lineage", TEXT.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
+        antipode.append(BEFORE)
         await send({"type": "http.response.body", "body": b"done"})
 
     offers: dict[str, Any] = {"extensions": {"http.response.trailers": {}}}
     sent = await call(antipode.asgi.Middleware(app), [(b"te", b"trailers")], **offers)
-    assert sent[0]["headers"] == [(b"Cache-Control", b"s-maxage=5")]
-    assert len(sent) == 2
+    assert sent[0]["headers"] == [(b"Cache-Control", b"s-maxage=5"), (b"antipode-lineage", b"1~_.i")]
+    assert sent[2]["headers"] == [(b"antipode-lineage", b"1~_.i")]
 
 
 async def test_nested_stacks_share_the_scope_of_the_outermost() -> None:

@@ -261,7 +261,7 @@ ONCE = pytest.mark.parametrize("call", [once_by_requests, once_by_httpx, once_by
 
 
 @ONCE
-@pytest.mark.parametrize("status", [502, 503, 504])
+@pytest.mark.parametrize("status", [502, 503, 504, 520, 524, 527, 530])
 def test_a_gateways_own_answer_is_none(call: Callable[[str], int], status: int) -> None:
     """PROP-31."""
     with answering((f"{status} Gateway", [])) as url, antipode.scope() as scope:

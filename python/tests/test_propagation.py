@@ -242,13 +242,13 @@ def test_switched_off_a_lineage_is_forwarded_and_nothing_goes_back() -> None:
     assert response == {}
 
 
-def test_a_public_response_carries_none() -> None:
+def test_a_public_response_carries_a_mark_alone() -> None:
     """PROP-16: also where the application copied one in."""
     with extract_request({}, "10.0.0.1"):
         antipode.append(AFTER)
         response = {"Cache-Control": "max-age=60, PUBLIC", "Antipode-Lineage": TEXT}
         inject_response(response)
-        assert response == {"Cache-Control": "max-age=60, PUBLIC"}
+        assert response == {"Cache-Control": "max-age=60, PUBLIC", "antipode-lineage": "1~_.i"}
 
 
 def test_what_is_written_after_the_header_left_is_late() -> None:

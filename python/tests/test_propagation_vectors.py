@@ -14,7 +14,6 @@ from antipode.carriers import (
     JMS_PROPERTY,
     LINEAGE_HEADER,
     Formats,
-    is_shared,
     read,
     rewrite,
     without_member,
@@ -22,6 +21,7 @@ from antipode.carriers import (
 from antipode.exchange import give, take
 from antipode.lineage import Lineage
 from antipode.propagation import extract_request
+from antipode.shared_caches import is_shared
 from antipode.trust import Decision, Direction, TrustSettings
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
@@ -50,7 +50,8 @@ def test_extract(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("case", cases("propagation-cache"))
 def test_cache(case: dict[str, Any]) -> None:
-    assert is_shared([(name, value) for name, value in case["headers"]]) is case["shared"]
+    headers = [(name, value) for name, value in case["headers"]]
+    assert is_shared(headers, case.get("method", "GET"), case.get("status", 200)) is case["shared"]
 
 
 @pytest.mark.parametrize("case", cases("propagation-names"))

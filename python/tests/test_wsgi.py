@@ -250,7 +250,7 @@ def test_nested_stacks_share_the_scope_of_the_outermost() -> None:
 
 
 @pytest.mark.parametrize("word", ["Public", "s-maxage=60"])
-def test_a_response_that_a_shared_cache_may_keep_carries_none(word: str) -> None:
+def test_a_response_that_a_shared_cache_may_keep_carries_a_mark(word: str) -> None:
     """PROP-16, PROP-34."""
 
     def app(environ: Any, start_response: Any) -> Iterable[bytes]:
@@ -261,7 +261,7 @@ def test_a_response_that_a_shared_cache_may_keep_carries_none(word: str) -> None
         antipode.append(AFTER)
         return [b"done"]
 
-    assert "antipode-lineage" not in call(antipode.wsgi.Middleware(app))[1]
+    assert call(antipode.wsgi.Middleware(app))[1]["antipode-lineage"] == "1~_.i"
 
 
 def test_flask_with_a_stream_an_error_handler_and_a_teardown(late: list[str]) -> None:

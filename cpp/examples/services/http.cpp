@@ -69,7 +69,7 @@ Handler Door::Guarded(Handler handler) {
     if (antipode_) {
       antipode::Scope scope = antipode::ExtractRequest(antipode::HeaderCarrier(lines), request.remote_addr);
       Answer(handler, request, response);
-      scope.InjectResponse(antipode::HeaderCarrier(response.headers));
+      scope.InjectResponse(antipode::HeaderCarrier(response.headers), request.method, response.status);
     } else {
       Answer(handler, request, response);
     }

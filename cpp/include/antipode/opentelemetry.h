@@ -93,7 +93,9 @@ class TextMapCarrier : public Carrier {
     for (const std::string_view name :
          {kBaggageHeader, kLineageHeader, kJmsProperty, kJaegerHeader, kJaegerTrace,
           std::string_view("x-forwarded-for"), std::string_view("forwarded"), std::string_view("cache-control"),
-          std::string_view("cdn-cache-control"), std::string_view("surrogate-control")}) {
+          std::string_view("cdn-cache-control"), std::string_view("surrogate-control"), std::string_view("expires"),
+          std::string_view("last-modified"), std::string_view("content-location"),
+          std::string_view("x-accel-expires")}) {
       const api::nostd::string_view value = from_.Get(detail::View(name));
       const bool there = std::any_of(listed.begin(), listed.end(),
                                      [name](const std::string& each) { return IsSameHeader(each, name); });

@@ -52,8 +52,11 @@ class Inbound {
 
   /// The header's value for what the scope added since it was last asked; nothing where none is to be sent.
   ///
-  /// From now on what is written comes late, and is counted (PROP-13, PROP-16).
-  std::optional<std::string> ResponseText(LineageScope& scope, bool is_public = false);
+  /// From now on what is written comes late, and is counted (PROP-13, PROP-16). `is_public`: shared caches may keep the
+  /// response, which says then that something is missing. `status`: with some it is said that nothing was added; 0 is
+  /// none that is known. `is_replaced`: a lineage of the application's is there, which is taken out of a shared one.
+  std::optional<std::string> ResponseText(LineageScope& scope, bool is_public = false, int status = 0,
+                                          bool is_replaced = false);
 
   /// Whether a lineage may go to this caller at all; where not, what the application set is taken out.
   bool MayAnswer() const;
@@ -87,6 +90,8 @@ inline std::optional<Error> InjectRequest(Carrier&& headers, std::string_view ho
 
 /// Joins what a response from `host` brought back into the current scope, if it is believed (PROP-14).
 void ExtractResponse(const Carrier& headers, std::string_view host, Site site = Site());
+/// The same where the status is known: one that a gateway gives by itself, without a lineage, is no answer (PROP-31).
+void ExtractResponse(const Carrier& headers, std::string_view host, int status, Site site = Site());
 
 /// Puts what the current request's scope added into the response's headers, before they leave (PROP-13).
 ///
@@ -94,6 +99,12 @@ void ExtractResponse(const Carrier& headers, std::string_view host, Site site = 
 void InjectResponse(Carrier& headers, std::optional<bool> is_public = std::nullopt);
 inline void InjectResponse(Carrier&& headers, std::optional<bool> is_public = std::nullopt) {
   InjectResponse(headers, is_public);
+}
+/// The same where the request's method and the response's status are known, which say more surely what shared caches
+/// keep, and who has answered (PROP-31, PROP-39).
+void InjectResponse(Carrier& headers, std::string_view method, int status);
+inline void InjectResponse(Carrier&& headers, std::string_view method, int status) {
+  InjectResponse(headers, method, status);
 }
 
 /// A call may have reached `host` and brought no answer: what the callee wrote is missing here (PROP-27).

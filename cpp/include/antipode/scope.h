@@ -315,6 +315,12 @@ class [[nodiscard]] Scope {
   void InjectResponse(Carrier&& headers, std::optional<bool> is_public = std::nullopt) {
     InjectResponse(headers, is_public);
   }
+  /// The same where the request's method and the response's status are known, which say more surely what shared caches
+  /// keep, and who has answered (PROP-31, PROP-39).
+  void InjectResponse(Carrier& headers, std::string_view method, int status);
+  void InjectResponse(Carrier&& headers, std::string_view method, int status) {
+    InjectResponse(headers, method, status);
+  }
 
  private:
   ScopePtr scope_;

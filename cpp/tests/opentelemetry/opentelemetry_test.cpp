@@ -21,6 +21,7 @@
 #include "antipode/lineage.h"
 #include "carriers.h"
 #include "environment.h"
+#include "shared_caches.h"
 #include "vectors.h"
 
 namespace antipode::testing {
@@ -122,9 +123,12 @@ TEST_F(OpenTelemetry, CarrierShowsWhatTellsSharedCaches_PROP_34) {
         *value += (value->empty() ? "" : ", ") + line.at(1).get<std::string>();
       }
     }
-    EXPECT_EQ(IsShared(otel::TextMapCarrier(std::as_const(listing))), vector.at("shared").get<bool>());
+    const std::string method = vector.value("method", "GET");
+    const int status = vector.value("status", 200);
+    const bool is_shared = vector.at("shared");
+    EXPECT_EQ(IsShared(otel::TextMapCarrier(std::as_const(listing)), method, status), is_shared);
     if (is_of_vendor) return;  // one that lists no keys shows what it is asked for
-    EXPECT_EQ(IsShared(otel::TextMapCarrier(std::as_const(plain))), vector.at("shared").get<bool>());
+    EXPECT_EQ(IsShared(otel::TextMapCarrier(std::as_const(plain)), method, status), is_shared);
   });
 }
 

@@ -51,7 +51,48 @@ TEST(Requests, ThatAddNothingAnswerNothing_PROP_13_PROP_22) {
   EXPECT_TRUE(response.empty());
   Append(At("a", 2));
   scope.InjectResponse(HeaderCarrier(response), true);  // a shared cache may keep it
+  EXPECT_EQ(response, (Headers{{"antipode-lineage", "1~_.i"}}));
+}
+
+TEST(Requests, ThatACacheMayAnswerLeaveTheirCallersIncomplete_PROP_16_PROP_34_PROP_39) {
+  const Isolation isolation;
+  for (const auto& [method, came] : {std::pair("GET", "1~_.i"), std::pair("POST", "1~a..e.2")}) {
+    const Scope caller;
+    Headers response = {{"Cache-Control", "max-age=60"}};
+    {
+      Scope callee = ExtractRequest(HeaderCarrier(Headers()), "127.0.0.1");
+      Append(At("a", 2));
+      InjectResponse(HeaderCarrier(response), method, 200);
+    }
+    ExtractResponse(HeaderCarrier(response), "posts");
+    EXPECT_EQ(caller.lineage().Serialize(), came) << method;
+  }
+}
+
+TEST(Requests, ThatAddNothingSayThatNoGatewayHasAnswered_PROP_13_PROP_31) {
+  const Isolation isolation;
+  for (const int status : {502, 503, 504, 520, 527, 530, 304}) {
+    Headers response;
+    {
+      Scope callee = ExtractRequest(HeaderCarrier(Headers()), "127.0.0.1");
+      callee.InjectResponse(HeaderCarrier(response), "GET", status);
+    }
+    EXPECT_EQ(response, (Headers{{"antipode-lineage", "1"}})) << status;
+    const Scope caller;
+    ExtractResponse(HeaderCarrier(response), "posts", status);
+    EXPECT_TRUE(caller.lineage().IsComplete()) << status;
+    if (status == 304) continue;
+    ExtractResponse(HeaderCarrier(Headers()), "posts", status);
+    EXPECT_EQ(caller.lineage().Serialize(), "1~_.i") << status;
+  }
+  Headers response;
+  const Scope caller;
+  Scope callee = ExtractRequest(HeaderCarrier(Headers()), "203.0.113.9");
+  callee.InjectResponse(HeaderCarrier(response), "GET", 503);  // a stranger is told nothing
+  callee.InjectResponse(HeaderCarrier(response), "GET", 500);
   EXPECT_TRUE(response.empty());
+  ExtractResponse(HeaderCarrier(Headers()), "posts", 500);
+  EXPECT_TRUE(callee.lineage().IsComplete());
 }
 
 TEST(Requests, TakeOutWhatWasWrittenBeforeTheResponseBecamePublic_PROP_16) {
@@ -63,7 +104,7 @@ TEST(Requests, TakeOutWhatWasWrittenBeforeTheResponseBecamePublic_PROP_16) {
   ASSERT_EQ(response.size(), 1U);
   response.emplace("Cache-Control", "public");
   scope.InjectResponse(HeaderCarrier(response));
-  EXPECT_EQ(response, (Headers{{"Cache-Control", "public"}}));
+  EXPECT_EQ(response, (Headers{{"Cache-Control", "public"}, {"antipode-lineage", "1~_.i"}}));
 }
 
 TEST(Requests, AreReadAndJudgedWithinBounds_TRUST_32_WIRE_40_WIRE_42) {
@@ -132,13 +173,13 @@ TEST(Seals, ThatHaveExpiredAreGenuineAllTheSame_TRUST_37) {
   EXPECT_EQ(MessageScope(HeaderCarrier(sealed(Purpose::kMessage))).lineage().Serialize(), "1~a..e.1");
 }
 
-TEST(Requests, WithAPublicResponseCarryNone_PROP_16) {
+TEST(Requests, WithAPublicResponseCarryAMarkAlone_PROP_16) {
   const Isolation isolation;
   Headers response{{"Cache-Control", "max-age=60, Public"}};
   Scope scope = ExtractRequest(HeaderCarrier(Headers()), "127.0.0.1");
   Append(At("a", 2));
   scope.InjectResponse(HeaderCarrier(response));
-  EXPECT_EQ(response.size(), 1U);
+  EXPECT_EQ(response, (Headers{{"Cache-Control", "max-age=60, Public"}, {"antipode-lineage", "1~_.i"}}));
   EXPECT_EQ(Isolation::Counted("antipode.write.late"), 0U);
   Append(At("a", 3));
   EXPECT_EQ(Isolation::Counted("antipode.write.late", {"store=other"}), 1U);

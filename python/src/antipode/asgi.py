@@ -25,12 +25,12 @@ from antipode.carriers import (
     JMS_PROPERTY,
     LINEAGE_HEADER,
     Arrived,
-    is_shared,
     read,
     without_member,
 )
 from antipode.propagation import Inbound, Joined, instrument, joined
 from antipode.session import Session, Visit
+from antipode.shared_caches import is_shared
 from antipode.site import skip_packages
 from antipode.trust import Caller, is_hop, peer_of, trust_settings
 
@@ -193,6 +193,7 @@ class _Answer:
         self._inbound = inbound
         self._visit = visit
         self._send = send
+        self._method: str = scope.get("method", "GET")
         self._public = False
         self._started = False
         self._own_trailers = False
@@ -231,9 +232,9 @@ class _Answer:
             await self._send({"type": f"{self._kind}.start", "status": 500, "headers": headers})
             await self._send({"type": f"{self._kind}.body", "body": body})
 
-    def _said(self) -> list[tuple[bytes, bytes]]:
+    def _said(self, status: int = 0, *, replaces: bool = False) -> list[tuple[bytes, bytes]]:
         """Our headers: what was written since the request came in, for the caller and for the user's next request."""
-        text = self._inbound.response_text(public=self._public)
+        text = self._inbound.response_text(public=self._public, status=status, replaces=replaces)
         cookies = [] if self._visit is None else self._visit.set_cookies(public=self._public)
         said = [] if text is None else [(_LINEAGE, text.encode("ascii"))]
         return said + [(_SET_COOKIE, cookie.encode("ascii")) for cookie in cookies]
@@ -241,17 +242,19 @@ class _Answer:
     def _start(self, message: Message) -> Message:
         self._started = True
         headers = list(message.get("headers") or ())
-        self._public = is_shared(headers)
-        if any(name.lower() == _LINEAGE for name, _ in headers) and (self._public or not self._inbound.may_answer()):
+        status = message.get("status", 0)
+        self._public = is_shared(headers, self._method, status)
+        is_set = any(name.lower() == _LINEAGE for name, _ in headers)
+        if is_set and self._inbound.withholds(self._public):
             headers = [header for header in headers if header[0].lower() != _LINEAGE]
-        headers += self._said()
-        self._own_trailers = self._may_trail and not self._public and not message.get("trailers")
+        headers += self._said(status, replaces=is_set)
+        self._own_trailers = self._may_trail and not message.get("trailers")
         changed = {**message, "headers": headers}
         if self._own_trailers:
             changed["trailers"] = True
         return changed
 
     def _trailers(self) -> Message:
-        text = self._inbound.response_text()
+        text = self._inbound.response_text(public=self._public)
         headers = [] if text is None else [(_LINEAGE, text.encode("ascii"))]
         return {"type": _TRAILERS, "headers": headers, "more_trailers": False}

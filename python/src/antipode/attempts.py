@@ -5,13 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final
 
-from antipode.propagation import merge_response, unanswered
+from antipode.propagation import GATEWAYS, merge_response, unanswered
 from antipode.scope import Scope, activate, current_scope
-
-_GATEWAY: Final = frozenset({502, 503, 504})
-"""Statuses that a gateway gives by itself, of a call that may have reached the callee."""
 
 
 class Attempts:
@@ -51,7 +47,7 @@ class Attempts:
         with self._in_scope():
             if values:
                 merge_response(values, self.host)
-            elif status in _GATEWAY:
+            elif status in GATEWAYS:
                 unanswered(self.host, f"status {status} without a lineage")
         self._last = answer
 

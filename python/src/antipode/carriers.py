@@ -32,9 +32,6 @@ _SPELLED_KEY: Final = re.compile(
 )
 """The key as an encoder may spell it: asked for before anything is decoded, which takes much longer (WIRE-42)."""
 
-_CACHING: Final = frozenset({"cache-control", "cdn-cache-control", "surrogate-control"})
-"""The headers that tell caches what they may keep; those of vendors end like the second."""
-
 HeaderValue = str | bytes | Iterable[str | bytes]
 Headers = Mapping[str, HeaderValue] | Iterable[tuple[str | bytes, HeaderValue]]
 """What the transport functions take: a mapping (values may be lists), or pairs, names in any case."""
@@ -154,25 +151,3 @@ def rewrite(get: Callable[[str], str | None], text: str | None, formats: Formats
     elif get(LINEAGE_HEADER) is not None:
         changes[LINEAGE_HEADER] = None
     return changes
-
-
-def is_shared(headers: Headers) -> bool:
-    """Whether a shared cache may keep a response with these headers, for others than its caller (PROP-34)."""
-    lines: dict[str, list[str]] = {}
-    for name, value in pairs(headers):
-        if name in _CACHING or name.endswith("-cdn-cache-control"):
-            lines.setdefault(name, []).append(value)
-    return any(map(_shares, lines.values()))
-
-
-def _shares(lines: list[str]) -> bool:
-    directives: dict[str, str | None] = {}
-    for directive in ",".join(lines).lower().split(","):
-        word, equals, value = directive.partition("=")
-        directives[word.strip()] = value.strip(' \t"') if equals else None
-    if "public" in directives:
-        return True
-    if any(directives.get(word, "of a field") is None for word in ("private", "no-store", "no-cache")):
-        return False
-    age = directives.get("s-maxage", directives.get("max-age", "0"))
-    return not age or age.strip("0") != ""

@@ -22,7 +22,6 @@ from antipode.carriers import (
     NOTHING,
     Arrived,
     Headers,
-    is_shared,
     pairs,
     read,
     rewrite,
@@ -42,12 +41,15 @@ from antipode.propagator import (
 from antipode.scope import Scope, current_scope, in_context
 from antipode.scope_context import this_process
 from antipode.settings import Mode, settings
+from antipode.shared_caches import is_shared
 from antipode.trust import (
     Caller,
     Direction,
+    Purpose,
     TrustSettings,
     judge_request_out,
     judge_response_in,
+    outgoing_text,
     report,
     trust_settings,
     warn_of_forwarded,
@@ -72,6 +74,10 @@ __all__ = [
     "uninstrument",
 ]
 
+GATEWAYS: Final = frozenset({502, 503, 504, *range(520, 528), 530})
+"""Statuses that a gateway gives by itself, of a call that may have reached the callee (PROP-31)."""
+_TOLD: Final = GATEWAYS | {304}
+"""Statuses with which it is said that nothing was added: without a header that would not be known (PROP-13)."""
 _INBOUND: Final = otel.create_key("antipode-inbound")
 
 
@@ -142,10 +148,15 @@ class Inbound:
         """Whether a lineage may go to this caller at all; where not, what the application set is taken out."""
         return self._caller.judge_response(self._trust()).accepted
 
-    def response_text(self, *, public: bool = False) -> str | None:
+    def withholds(self, public: bool) -> bool:
+        """Whether what the application itself put into our header is taken out."""
+        return public or not self.may_answer()
+
+    def response_text(self, *, public: bool = False, status: int = 0, replaces: bool = False) -> str | None:
         """The header's value for what the scope added since it was last asked; None where none is to be sent.
 
-        From now on what is written comes late, and is counted (PROP-13, PROP-16).
+        From now on what is written comes late, and is counted (PROP-13, PROP-16). `public`: shared caches may keep the
+        response, which says then that something is missing. `replaces`: a lineage of the application's was taken out.
         """
         self.scope.sent = True
         if settings().mode is Mode.OFF:
@@ -156,21 +167,26 @@ class Inbound:
         told = None  # what the caller has already is not said again, and is what it depends on all the same (HIST-30)
         if settings().history and self.scope.lineage:
             told = self.scope.lineage
-        if new and public:
+        if public and (new or replaces):
             logs.warn(
                 "response shared",
                 "what a request wrote goes back to nobody: shared caches may keep the response.",
                 count_as="dropped",
                 code="AP404",
             )
-        if (not new and told is None) or public:
+            new = EMPTY.marked_incomplete()
+        elif public:
+            told = None
+        if not new and told is None and status not in _TOLD:
             return None
         trust = self._trust()
         decision = self._caller.judge_response(trust)
         if not decision.accepted:
-            report(decision, Direction.RESPONSE_OUT)
+            if new or told is not None:
+                report(decision, Direction.RESPONSE_OUT)
             return None
-        return give(new, trust, Direction.RESPONSE_OUT, self.scope, told)
+        text = give(new, trust, Direction.RESPONSE_OUT, self.scope, told)
+        return outgoing_text(EMPTY.serialize(), trust, Purpose.RESPONSE) if text is None else text
 
     def close(self) -> None:
         """Ends the request's scope; closing twice is harmless."""
@@ -201,11 +217,11 @@ class Joined:
         """Return the current Context with this request in it, as an inner middleware has it."""
         return otel.set_value(_INBOUND, self, self._outer.context())
 
-    def may_answer(self) -> bool:
-        """Return True: the outer middleware takes out what may not leave."""
-        return True
+    def withholds(self, public: bool) -> bool:
+        """Return False: the outer middleware takes out what may not leave, and answers for it."""
+        return False
 
-    def response_text(self, *, public: bool = False) -> None:
+    def response_text(self, *, public: bool = False, status: int = 0, replaces: bool = False) -> None:
         """Return None: the outer middleware's answer carries the additions."""
 
     def close(self) -> None:
@@ -240,22 +256,26 @@ def extract_request(headers: Headers, peer: str | None = None, *, edge: bool | N
         inbound.close()
 
 
-def inject_response(headers: MutableMapping[str, str], *, public: bool | None = None) -> None:
+def inject_response(
+    headers: MutableMapping[str, str], *, public: bool | None = None, method: str = "", status: int = 0
+) -> None:
     """Puts what this request's scope added into the response's headers, before they leave.
 
-    `public` says that shared caches may keep the response; by default its headers say it (PROP-34).
+    `public` says that shared caches may keep the response; by default its headers, the request's method and the
+    response's status say it (PROP-34, PROP-39).
     """
     inbound = otel.get_current().get(_INBOUND)
     if not isinstance(inbound, Inbound):
         return
     if public is None:
-        public = is_shared(headers)
-    text = inbound.response_text(public=public)
+        public = is_shared(headers, method, status)
+    ours = [name for name in headers if name.lower() == LINEAGE_HEADER]
+    text = inbound.response_text(public=public, status=status, replaces=bool(ours))
+    if inbound.withholds(public):
+        for name in ours:
+            del headers[name]
     if text is not None:
         headers[LINEAGE_HEADER] = text
-    elif public or not inbound.may_answer():
-        for name in [name for name in headers if name.lower() == LINEAGE_HEADER]:
-            del headers[name]
 
 
 def inject_request(headers: MutableMapping[str, str], host: str) -> None:

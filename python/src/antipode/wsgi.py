@@ -11,9 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode.answering import MOST_OCTETS, PATH, Answer, Question, refusal
-from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, is_shared, read, without_member
+from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, read, without_member
 from antipode.propagation import Inbound, Joined, instrument, joined
 from antipode.session import Session, Visit
+from antipode.shared_caches import is_shared
 from antipode.site import skip_packages
 from antipode.trust import Caller, is_hop, peer_of, trust_settings
 
@@ -155,7 +156,7 @@ class _Answer(Iterator[bytes]):
         self._held: tuple[str, list[tuple[str, str]], Any] | None = None
         self._write: Callable[[bytes], object] | None = None
         self._closed = False
-        self._head = environ.get("REQUEST_METHOD") == "HEAD"
+        self._method: str = environ.get("REQUEST_METHOD", "")
         try:
             with inbound.active():
                 self._body = app(environ, self._start)
@@ -181,10 +182,12 @@ class _Answer(Iterator[bytes]):
             return
         status, headers, exc_info = self._held
         headers = list(headers)
-        public = is_shared(headers)
-        if any(name.lower() == LINEAGE_HEADER for name, _ in headers) and (public or not self._inbound.may_answer()):
+        code = int(status[:3]) if status[:3].isdecimal() else 0
+        public = is_shared(headers, self._method, code)
+        is_set = any(name.lower() == LINEAGE_HEADER for name, _ in headers)
+        if is_set and self._inbound.withholds(public):
             headers = [header for header in headers if header[0].lower() != LINEAGE_HEADER]
-        headers += self._said(public=public)
+        headers += self._said(code, public=public, replaces=is_set)
         if exc_info is None:
             self._write = self._start_response(status, headers)
         else:
@@ -204,9 +207,9 @@ class _Answer(Iterator[bytes]):
         self._send_header()
         return piece
 
-    def _said(self, *, public: bool = False) -> list[tuple[str, str]]:
+    def _said(self, status: int = 0, *, public: bool = False, replaces: bool = False) -> list[tuple[str, str]]:
         """Our headers: what was written since the request came in, for the caller and for the user's next request."""
-        text = self._inbound.response_text(public=public)
+        text = self._inbound.response_text(public=public, status=status, replaces=replaces)
         cookies = [] if self._visit is None else self._visit.set_cookies(public=public)
         said = [] if text is None else [(LINEAGE_HEADER, text)]
         return said + [("Set-Cookie", cookie) for cookie in cookies]
@@ -226,7 +229,7 @@ class _Answer(Iterator[bytes]):
         headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), *said]
         with suppress(Exception):  # the connection may be gone; what the application raised goes on
             self._write = self._start_response("500 Internal Server Error", headers)
-            self._write(b"" if self._head else body)
+            self._write(b"" if self._method == "HEAD" else body)
 
     def close(self) -> None:
         """Ends the response, and with it the request's scope; closing twice is harmless."""

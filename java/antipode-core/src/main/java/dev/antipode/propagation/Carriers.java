@@ -12,7 +12,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.UnaryOperator;
-import java.util.stream.Stream;
 
 /** Where a lineage stands in headers: read from raw lines, taken out, put in (PROP-1 to PROP-10). No trust here. */
 public final class Carriers {
@@ -36,9 +35,6 @@ public final class Carriers {
 
   /** Whoever writes it propagates in that format. */
   static final String JAEGER_TRACE = "uber-trace-id";
-
-  /** The headers that tell caches what they may keep; those of vendors end like the second. */
-  private static final Set<String> CACHING = Set.of("cache-control", "cdn-cache-control", "surrogate-control");
 
   private static final int MAX_BAGGAGE_BYTES = 8192;
   private static final int MAX_BAGGAGE_MEMBERS = 64;
@@ -263,33 +259,5 @@ public final class Carriers {
       changes.put(LINEAGE_HEADER, null);
     }
     return changes;
-  }
-
-  /** Whether a shared cache may keep a response with these headers, for others than its caller (PROP-34). */
-  public static boolean isShared(Iterable<Header> lines) {
-    Map<String, String> caching = new HashMap<>();
-    for (Header line : lines) {
-      String name = line.name().toLowerCase(Locale.ROOT);
-      if (CACHING.contains(name) || name.endsWith("-cdn-cache-control")) {
-        caching.merge(name, line.value().toLowerCase(Locale.ROOT), (first, second) -> first + "," + second);
-      }
-    }
-    return caching.values().stream().anyMatch(Carriers::isShared);
-  }
-
-  private static boolean isShared(String line) {
-    Map<String, String> directives = new HashMap<>();
-    for (String directive : line.split(",", -1)) {
-      String[] parts = directive.split("=", 2);
-      directives.put(parts[0].strip(), parts.length == 1 ? "" : "=" + parts[1].replace("\"", "").strip());
-    }
-    if (directives.containsKey("public")) {
-      return true;
-    }
-    if (Stream.of("private", "no-store", "no-cache").anyMatch(word -> "".equals(directives.get(word)))) {
-      return false; // with the name of a field they speak of that alone
-    }
-    String age = directives.getOrDefault("s-maxage", directives.getOrDefault("max-age", "=0"));
-    return !age.matches("=0+");
   }
 }

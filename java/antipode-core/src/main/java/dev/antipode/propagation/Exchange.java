@@ -171,6 +171,11 @@ final class Exchange {
         : null;
   }
 
+  /** The text of a response that says that nothing was added (PROP-13). */
+  static String giveNothing(TrustSettings trust, Direction direction) {
+    return text(Lineage.EMPTY, trust, direction);
+  }
+
   private static String given(
       Lineage lineage, TrustSettings trust, Direction direction, LineageScope sender, Lineage told) {
     Recorder recorder = sender == null ? null : Recorder.current();

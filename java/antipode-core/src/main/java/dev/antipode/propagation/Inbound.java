@@ -2,6 +2,7 @@ package dev.antipode.propagation;
 
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
 import dev.antipode.barrier.Announcement;
@@ -28,6 +29,7 @@ import java.time.Instant;
  * at the end.
  */
 public final class Inbound implements AutoCloseable {
+  private static final int NOT_MODIFIED = 304;
   private static final ContextKey<Inbound> KEY = ContextKey.named("antipode-inbound");
 
   private final Caller sender;
@@ -121,9 +123,11 @@ public final class Inbound implements AutoCloseable {
    * The header's value for what the scope added since it was last asked; null where none is to be sent. From now on what
    * is written comes late, and is counted (PROP-13, PROP-16).
    *
-   * @param isShared whether shared caches may keep the response
+   * @param isShared whether shared caches may keep the response, which says then that something is missing
+   * @param status the response's; with some it is said that nothing was added
+   * @param isReplaced whether a lineage of the application's is there, which is taken out of a shared one
    */
-  public synchronized String responseText(boolean isShared) {
+  public synchronized String responseText(boolean isShared, int status, boolean isReplaced) {
     scope.sent();
     if (ProcessSettings.inForce().mode() == Mode.OFF) {
       return null;
@@ -131,22 +135,41 @@ public final class Inbound implements AutoCloseable {
     Lineage added = scope.additions();
     Lineage fresh = added.addedTo(reported);
     reported = added;
-    if (isShared || !fresh.hasContent() && !Recorder.isOn()) {
+    boolean isWithheld = isShared && (fresh.hasContent() || isReplaced);
+    if (isWithheld) {
+      Logs.warn(
+          "AP404",
+          "response shared",
+          "what a request wrote goes back to nobody: shared caches may keep the response.",
+          "dropped");
+      fresh = Lineage.EMPTY.markedIncomplete();
+    }
+    boolean isTold = fresh.hasContent() || Recorder.isOn() && !isShared;
+    boolean says = Propagation.isGateways(status) || status == NOT_MODIFIED; // also that nothing was added
+    if (!isTold && !says) {
       return null;
     }
     TrustSettings trust = trust();
     Decision decision = judged(trust);
     if (!decision.accepted()) {
-      TrustLog.report(decision, Direction.RESPONSE_OUT, "");
+      if (isTold) {
+        TrustLog.report(decision, Direction.RESPONSE_OUT, "");
+      }
       return null;
     }
-    return Exchange.giveBack(fresh, trust, Direction.RESPONSE_OUT, scope);
+    String text = isTold ? Exchange.giveBack(fresh, trust, Direction.RESPONSE_OUT, scope) : null;
+    return text == null && says ? Exchange.giveNothing(trust, Direction.RESPONSE_OUT) : text;
   }
 
-  /** Puts what the scope added into the headers of the response, before they leave (PROP-13). */
-  public void injectResponse(HeaderCarrier headers) {
-    boolean isShared = Carriers.isShared(headers.lines());
-    String text = responseText(isShared);
+  /**
+   * Puts what the scope added into the headers of the response, before they leave (PROP-13).
+   *
+   * @param method the request's, or {@link SharedCaches#ANY_METHOD}
+   * @param status the response's, or {@link SharedCaches#ANY_STATUS}
+   */
+  public void injectResponse(HeaderCarrier headers, String method, int status) {
+    boolean isShared = SharedCaches.mayKeep(headers.lines(), method, status);
+    String text = responseText(isShared, status, headers.get(Carriers.LINEAGE_HEADER) != null);
     if (text != null) {
       headers.set(Carriers.LINEAGE_HEADER, text);
     } else if (isShared || !mayAnswer()) {

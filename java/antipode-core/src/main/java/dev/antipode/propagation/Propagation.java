@@ -42,9 +42,19 @@ public final class Propagation {
 
   /** Puts what this request's scope added into the response's headers, before they leave (PROP-13). */
   public static void injectResponse(HeaderCarrier headers) {
+    injectResponse(headers, SharedCaches.ANY_METHOD, SharedCaches.ANY_STATUS);
+  }
+
+  /**
+   * The same where they are known, which says more surely what shared caches keep and who has answered (PROP-31, PROP-39).
+   *
+   * @param method the request's
+   * @param status the response's
+   */
+  public static void injectResponse(HeaderCarrier headers, String method, int status) {
     Inbound inbound = Inbound.current();
     if (inbound != null) {
-      inbound.injectResponse(headers);
+      inbound.injectResponse(headers, method, status);
     }
   }
 
@@ -142,9 +152,14 @@ public final class Propagation {
   public static void answered(LineageScope scope, List<String> values, String host, int status) {
     if (!values.isEmpty()) {
       mergeResponse(scope, values, host);
-    } else if (status >= 502 && status <= 504) {
+    } else if (isGateways(status)) {
       unanswered(scope, host, "status " + status);
     }
+  }
+
+  /** Whether a gateway gives this status by itself, of a call that may have reached the callee (PROP-31). */
+  static boolean isGateways(int status) {
+    return status >= 502 && status <= 504 || status >= 520 && status <= 527 || status == 530;
   }
 
   /** Whether the answer of a call to this host brings something to the scope: not outside any, nor of a stranger. */

@@ -108,7 +108,6 @@ class RecordedMessagesTest {
       assertThat(answer(Map.of())).isEmpty();
     }
     try (RequestScope shared = arrived(Map.of())) {
-      Antipode.append(AFTER);
       assertThat(answer(Map.of("cache-control", "public"))).doesNotContainKey(HEADER);
     }
     try (LineageScope mine = Antipode.scope()) {

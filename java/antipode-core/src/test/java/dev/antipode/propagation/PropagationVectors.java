@@ -82,7 +82,8 @@ public final class PropagationVectors {
   private static void cache(JsonNode vector) {
     List<Header> headers = new ArrayList<>();
     vector.get("headers").forEach(line -> headers.add(new Header(line.get(0).asText(), line.get(1).asText())));
-    assertThat(Carriers.isShared(headers)).isEqualTo(vector.get("shared").asBoolean());
+    assertThat(SharedCaches.mayKeep(headers, vector.path("method").asText("GET"), vector.path("status").asInt(200)))
+        .isEqualTo(vector.get("shared").asBoolean());
   }
 
   private static void name(JsonNode vector) {

@@ -1,6 +1,7 @@
 package dev.antipode.grpc;
 
 import dev.antipode.propagation.Inbound;
+import dev.antipode.propagation.SharedCaches;
 import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
@@ -35,7 +36,7 @@ final class InboundCall<Q, A> extends SimpleForwardingServerCall<Q, A> {
 
   private void end(Status status, Metadata trailers) {
     MetadataCarrier carrier = MetadataCarrier.copyOf(trailers);
-    inbound.injectResponse(carrier);
+    inbound.injectResponse(carrier, SharedCaches.ANY_METHOD, SharedCaches.ANY_STATUS);
     super.close(status, carrier.metadata());
   }
 }

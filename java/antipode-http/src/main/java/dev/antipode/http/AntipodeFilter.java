@@ -91,7 +91,7 @@ public final class AntipodeFilter implements Filter {
     Inbound inbound = new Inbound(came, caller(request, received, came), edge);
     String method = request.getMethod();
     inbound.scope().endpoint(() -> method + " " + route(request));
-    InboundResponse answered = new InboundResponse(response, inbound);
+    InboundResponse answered = new InboundResponse(response, inbound, method);
     InboundRequest asked = new InboundRequest(request, answered, came.hasLineage());
     request.setAttribute(MARK, new Exchanged(inbound, asked, answered));
     run(inbound, asked, answered, () -> chain.doFilter(asked, answered));

@@ -3,6 +3,7 @@ package dev.antipode.http;
 import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Header;
 import dev.antipode.propagation.Inbound;
+import dev.antipode.propagation.SharedCaches;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;
@@ -19,21 +20,29 @@ final class InboundResponse extends HttpServletResponseWrapper {
   private static final int MOST_BYTES_A_CHARACTER = 4;
 
   private final Inbound inbound;
+  private final String method;
   private final List<String> applications = new ArrayList<>(); // what the application itself puts into our header
   private ServletOutputStream stream;
   private PrintWriter writer;
   private long written;
   private long wanted = Long.MAX_VALUE; // the length that the application has announced
   private boolean left;
+  private boolean isShared; // what left tells nobody's lineage
 
-  InboundResponse(HttpServletResponse response, Inbound inbound) {
+  InboundResponse(HttpServletResponse response, Inbound inbound, String method) {
     super(response);
     this.inbound = inbound;
+    this.method = method;
   }
 
   /** Puts what the scope added until now into the header, if that has not left. */
-  synchronized void sendLineage() {
+  void sendLineage() {
+    sendLineage(getStatus());
+  }
+
+  private synchronized void sendLineage(int status) {
     if (left) {
+      withhold(status);
       return;
     }
     if (isCommitted()) { // by somebody who has the container's own response
@@ -42,16 +51,29 @@ final class InboundResponse extends HttpServletResponseWrapper {
       return;
     }
     left = true;
-    boolean isShared = Carriers.isShared(super.getHeaderNames().stream()
-        .flatMap(name -> super.getHeaders(name).stream().map(value -> new Header(name, value)))
-        .toList());
-    String text = inbound.responseText(isShared);
+    isShared = isShared(status);
+    String text = inbound.responseText(isShared, status, !applications.isEmpty());
     if (text != null) {
       super.addHeader(Carriers.LINEAGE_HEADER, text);
     }
     if (!isShared && inbound.mayAnswer()) {
       applications.forEach(value -> super.addHeader(Carriers.LINEAGE_HEADER, value));
     }
+  }
+
+  /** Takes a lineage out again where the page of an error has come to be one that shared caches may keep. */
+  private void withhold(int status) {
+    if (!isShared && !isCommitted() && super.containsHeader(Carriers.LINEAGE_HEADER) && isShared(status)) {
+      isShared = true;
+      super.setHeader(Carriers.LINEAGE_HEADER, inbound.responseText(true, status, true));
+    }
+  }
+
+  private boolean isShared(int status) {
+    List<Header> lines = super.getHeaderNames().stream()
+        .flatMap(name -> super.getHeaders(name).stream().map(value -> new Header(name, value)))
+        .toList();
+    return SharedCaches.mayKeep(lines, method, status);
   }
 
   /**
@@ -106,19 +128,19 @@ final class InboundResponse extends HttpServletResponseWrapper {
 
   @Override
   public void sendError(int status) throws IOException {
-    sendLineage();
+    sendLineage(status);
     super.sendError(status);
   }
 
   @Override
   public void sendError(int status, String message) throws IOException {
-    sendLineage();
+    sendLineage(status);
     super.sendError(status, message);
   }
 
   @Override
   public void sendRedirect(String location) throws IOException {
-    sendLineage();
+    sendLineage(SC_FOUND);
     super.sendRedirect(location);
   }
 

@@ -1,0 +1,17 @@
+// Which responses a shared cache may keep, for others than their caller (spec PROP-34, PROP-38, PROP-39).
+#ifndef ANTIPODE_SRC_SHARED_CACHES_H_
+#define ANTIPODE_SRC_SHARED_CACHES_H_
+
+#include <string_view>
+
+#include "antipode/carrier.h"
+
+namespace antipode {
+
+// Whether a shared cache may keep this response to a request of this method; unsure, it may. Where the method is empty
+// or the status 0, which says that they are not known, the headers alone say it.
+bool IsShared(const Carrier& headers, std::string_view method = {}, int status = 0);
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_SRC_SHARED_CACHES_H_
