@@ -404,3 +404,13 @@ def test_a_connection_that_ends_when_the_write_is_committed(wrapped: psycopg.Con
         with pytest.raises(psycopg.OperationalError):
             wrapped.execute("INSERT INTO ending VALUES ('1')")
         assert [write.unknown for write in scope.pending] == [True]
+
+
+def test_an_ended_connection_says_so_in_the_servers_words(quiet_posts: Posts, wrapped: psycopg.Connection[Any]) -> None:
+    """SHIM-2: what is sent behind it meets a closed connection, which is not why the write failed."""
+    wrapped.autocommit = True
+    with quiet_posts.lab.connect("a") as other:
+        other.execute("SELECT pg_terminate_backend(%s, 60000)", (wrapped.info.backend_pid,))
+    with antipode.scope() as scope, pytest.raises(psycopg.errors.AdminShutdown):
+        wrapped.execute(INSERT, ("1",))
+    assert [write.unknown for write in scope.pending] == [True]

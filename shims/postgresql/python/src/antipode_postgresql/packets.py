@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from psycopg import OperationalError, generators, pq
+from psycopg.errors import error_from_result
 from psycopg.waiting import Wait
 
 from antipode_postgresql.positions import PAGE, number_of
@@ -160,6 +161,7 @@ def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
     and cost a generator each.
     """
     pgconn.enter_pipeline_mode()
+    results: Results = []
     try:
         for group in groups:
             for send in group:
@@ -170,7 +172,7 @@ def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
         answers = []
         is_busy, get_result = pgconn.is_busy, pgconn.get_result
         for group in groups:
-            results: Results = []
+            results = []
             for _ in group:
                 while is_busy():
                     while not (yield _READ):
@@ -199,9 +201,12 @@ def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
         while (heard := pgconn.notifies()) is not None:
             if pgconn.notify_handler is not None:
                 pgconn.notify_handler(heard)
-    except BaseException:
+    except BaseException as error:
         with suppress(OperationalError):
             pgconn.exit_pipeline_mode()
+        words = next((each for each in results if each is not None and ends_connection(each)), None)
+        if words is not None and isinstance(error, OperationalError):
+            raise error_from_result(words, encoding=pgconn._encoding) from error  # why it was lost, as psycopg says it
         raise
     pgconn.exit_pipeline_mode()
     return answers
