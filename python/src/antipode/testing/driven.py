@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 __all__ = ["Driven"]
@@ -39,16 +40,25 @@ class Driven:
             except StopAsyncIteration:
                 return
 
+    def __getitem__(self, name: Any) -> Any:
+        return self._driven(self._client[name])
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        given = {name: _plain(option) for name, option in options.items()}
+        return self._driven(self._client(*map(_plain, args), **given))
+
     def _driven(self, value: Any) -> Any:
-        if inspect.isawaitable(value) and not hasattr(value, "__aenter__"):  # redis-py's pipelines are both
+        if inspect.isawaitable(value) and not _is_of_asyncio(value.__class__):
             return self._driven(self._loop.run_until_complete(_wait(value)))
-        if hasattr(value, "__aenter__") or hasattr(value, "__aiter__"):
+        if _is_of_asyncio(value.__class__) or inspect.isroutine(value) or hasattr(value, "__aiter__"):
             return Driven(value, self._loop)
-        if callable(value) and not inspect.isclass(value):
-            return lambda *args, **options: self._driven(
-                value(*map(_plain, args), **{name: _plain(option) for name, option in options.items()})
-            )
         return value
+
+
+@cache
+def _is_of_asyncio(kind: type[object]) -> bool:
+    """Return whether calls on such an object are awaited; of redis-py's pipelines that is so, and they are, too."""
+    return any(inspect.iscoroutinefunction(getattr(kind, name, None)) for name in dir(kind))
 
 
 async def _wait(value: Any) -> Any:
