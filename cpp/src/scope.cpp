@@ -10,6 +10,7 @@
 #include "findings.h"
 #include "history/recorder.h"
 #include "hooks.h"
+#include "mode_changes.h"
 #include "quote.h"
 #include "telemetry.h"
 
@@ -21,6 +22,10 @@ constexpr std::size_t kMostGaps = 100;
 std::string FirstStore(const Lineage& lineage) {
   const std::vector<std::string> stores = lineage.stores();
   return stores.empty() ? std::string() : stores.front();
+}
+
+Gap WasOffGap() {
+  return {"mode", "", "the mode was off while it was open: what it wrote and heard then is not recorded"};
 }
 
 bool IsDryRun() { return CurrentSettings()->mode == Mode::kDryRun; }
@@ -46,7 +51,8 @@ LineageScope::LineageScope(Lineage lineage, ScopeKind kind, std::optional<Delive
       delivery_(std::move(delivery)),
       site_(site.ToString()),
       lineage_(lineage.WithoutExtensionsOfBranches()),
-      inbound_lineage_(lineage_) {
+      inbound_lineage_(lineage_),
+      times_off_ended_(TimesOffEnded()) {
   if (kind_ == ScopeKind::kRequest) counts::AddRequest();
   if (kind_ == ScopeKind::kMessage) counts::AddMessage();
 }
@@ -58,7 +64,11 @@ Lineage LineageScope::Known() const {
   return Now();
 }
 
-Lineage LineageScope::Now() const { return streams_.empty() ? lineage_ : lineage_.MarkedIncomplete(); }
+Lineage LineageScope::Now() const {
+  return streams_.empty() && !WasOff() ? lineage_ : lineage_.MarkedIncomplete();
+}
+
+bool LineageScope::WasOff() const { return !closed_ && times_off_ended_ != TimesOffEnded(); }
 
 bool LineageScope::closed() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -69,6 +79,7 @@ std::vector<Gap> LineageScope::gaps() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<Gap> all = gaps_;
   for (const StreamPtr& stream : streams_) all.push_back(*stream);
+  if (WasOff()) all.push_back(WasOffGap());
   return all;
 }
 
@@ -236,6 +247,7 @@ void LineageScope::Vouch() {
   const std::lock_guard<std::mutex> lock(mutex_);
   lineage_ = lineage_.Vouched();
   streams_.clear();
+  times_off_ended_ = TimesOffEnded();
 }
 
 void LineageScope::MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores, std::string detail,
@@ -263,7 +275,8 @@ void LineageScope::AddGap(Gap gap) {
 
 std::shared_ptr<const void> LineageScope::Proof() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return proof_ != nullptr && streams_.empty() && pending_.empty() && proved_.IsSame(lineage_) ? proof_ : nullptr;
+  const bool is_marked = !streams_.empty() || !pending_.empty() || WasOff();
+  return proof_ != nullptr && !is_marked && proved_.IsSame(lineage_) ? proof_ : nullptr;
 }
 
 void LineageScope::KeepProof(const Lineage& lineage, std::shared_ptr<const void> proof) {
@@ -275,9 +288,23 @@ void LineageScope::KeepProof(const Lineage& lineage, std::shared_ptr<const void>
 // Ending it
 
 void LineageScope::Stop() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  stopped_ = true;
-  closed_ = holds_ == 0;
+  bool was_off = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = true;
+    was_off = holds_ == 0 && Close();
+  }
+  if (was_off) telemetry::Incomplete("mode", "");
+}
+
+bool LineageScope::Close() {
+  const bool was_off = WasOff();
+  if (was_off) {
+    lineage_ = lineage_.MarkedIncomplete();
+    AddGap(WasOffGap());
+  }
+  closed_ = true;
+  return was_off;
 }
 
 void LineageScope::Hold() {
@@ -286,9 +313,13 @@ void LineageScope::Hold() {
 }
 
 void LineageScope::Release() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  --holds_;
-  closed_ = stopped_ && holds_ == 0;
+  bool was_off = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --holds_;
+    was_off = stopped_ && holds_ == 0 && Close();
+  }
+  if (was_off) telemetry::Incomplete("mode", "");
 }
 
 void LineageScope::AfterHeader(const std::string& store, const Site& site) {

@@ -12,6 +12,7 @@
 #include "antipode/logs.h"
 #include "fork.h"
 #include "history/recorder.h"
+#include "mode_changes.h"
 #include "quote.h"
 #include "setting_words.h"
 #include "text.h"
@@ -53,6 +54,7 @@ struct Holder {
 Holder& TheHolder() { return ForkSafe<Holder, LockOrder::kOuter>(); }
 
 std::atomic<std::uint64_t> generation{0};
+std::atomic<std::uint64_t> times_off_ended{0};
 
 Error Bad(MessageCode code, const std::string& words) { return Error{ErrorCode::kConfiguration, code, words}; }
 
@@ -243,9 +245,13 @@ Result<std::shared_ptr<const Settings>> Configure(const SettingWords& words) {
     for (const Word& word : SettingWordTable()) word.merge(code, words);
     resolved = std::make_shared<const Resolved>(Resolve(code));
     if (resolved->error) return *resolved->error;
+    const bool leaves_off = holder.resolved != nullptr && holder.resolved->settings->mode == Mode::kOff &&
+                            resolved->settings->mode != Mode::kOff;
+    if (leaves_off) ++times_off_ended;  // first: under the new mode no barrier may pass a scope that is not marked
     holder.code = std::move(code);
     holder.resolved = resolved;
     ++generation;
+    if (leaves_off) ++times_off_ended;  // what was opened meanwhile
   }
   resolved->SayWhatIsWrong();
   history::LookAtStores();
@@ -259,6 +265,8 @@ void ResetSettings() {
   holder.resolved = nullptr;
   ++generation;
 }
+
+std::uint64_t TimesOffEnded() { return times_off_ended.load(std::memory_order_acquire); }
 
 std::uint64_t SettingsGeneration() { return generation.load(std::memory_order_acquire); }
 

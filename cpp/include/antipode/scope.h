@@ -258,7 +258,9 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   static void AfterHeader(const std::string& store, const Site& site);
   bool DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail);
   void AddGap(Gap gap);
-  Lineage Now() const;  // with the mark of open streams; under the lock
+  Lineage Now() const;  // with the marks of open streams and of a mode that was off; under the lock
+  bool WasOff() const;  // whether the mode has left `off` since it was opened (SCOPE-26); under the lock
+  bool Close();         // whether it was off; under the lock
   void NoteChange(const std::string& store);
 
   const ScopeKind kind_;
@@ -285,6 +287,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   bool stopped_ = false;
   bool closed_ = false;
   std::shared_ptr<history::Strand> strand_;
+  std::uint64_t times_off_ended_;
 };
 
 /// A scope that is current from here on, until this object ends: then it closes, and what was current before is again.

@@ -200,11 +200,12 @@ TEST(ResponseStreams, HideNoLossBySettingsThatChange_PROP_27_PROP_28) {
       ASSERT_TRUE(Configure(words).ok());
       if (taken) stream.End(HeaderCarrier(kTrailer));
     }
+    ExpectLost(scope, taken ? "its trailer is not taken, by settings that came while it was open"
+                            : "nobody read it to its end");
     SettingWords on;
     on.mode = Mode::kEnforce;
     ASSERT_TRUE(Configure(on).ok());
-    ExpectLost(scope, taken ? "its trailer is not taken, by settings that came while it was open"
-                            : "nobody read it to its end");
+    EXPECT_EQ(Reasons(*scope), (std::vector<std::string>{"unanswered", "mode"}));
   }
 }
 

@@ -273,6 +273,43 @@ TEST(Carrying, IsDoneByAPoolForAllItsWork_SCOPE_12) {
   EXPECT_EQ(scope.lineage().Serialize(), "1~a..e.1");
 }
 
+void Be(Mode mode) {
+  SettingWords words;
+  words.mode = mode;
+  ASSERT_TRUE(Configure(words).ok());
+}
+
+TEST(Scopes, ThatAreOpenWhenTheModeLeavesOffAreIncomplete_SCOPE_26) {
+  const Isolation isolation;
+  ScopePtr ended;
+  const Scope before(*Lineage::Deserialize("1~posts..e.1"));
+  Be(Mode::kOff);
+  const Scope during;
+  {
+    const Scope brief;
+    ended = brief.shared();
+  }
+  EXPECT_TRUE(before->Known().IsComplete());
+  Be(Mode::kEnforce);
+  const Scope after;
+  for (const Scope* const open : {&before, &during}) {
+    EXPECT_EQ((*open)->Known().incomplete(), std::vector<std::string>{""});
+    ASSERT_EQ((*open)->gaps().size(), 1U);
+    EXPECT_EQ((*open)->gaps().front().reason, "mode");
+  }
+  EXPECT_EQ(before->Additions().Serialize(), "1~_.i");
+  for (const ScopePtr& other : {ended, after.shared()}) {
+    EXPECT_TRUE(other->Known().IsComplete() && other->gaps().empty());
+  }
+  during->Vouch();
+  EXPECT_TRUE(during->Known().IsComplete() && during->gaps().empty());
+  before->Stop();
+  Be(Mode::kDryRun);  // from a mode that was not off
+  EXPECT_EQ(before->Known().Serialize(), "1~posts..e.1~_.i");
+  EXPECT_EQ(before->gaps().size(), 1U);
+  EXPECT_TRUE(after->Known().IsComplete());
+}
+
 TEST(Forks, LeaveNoScopeInTheChild_SCOPE_13) {
   const Isolation isolation;
   const Scope scope;

@@ -42,6 +42,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   private int holds;
 
   private final OpenStreams streams = new OpenStreams();
+  private final TimesOff timesOff = new TimesOff();
   private volatile boolean sent;
   private volatile OptionalLong deadline = OptionalLong.empty();
   private volatile Object proof;
@@ -116,9 +117,9 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   /** The same without these marks, never to be handed out; incomplete while a response stream is ahead of it (PROP-28). */
   public Lineage held() {
-    boolean streaming = isStreaming(); // asked before: a stream's lineage is joined before the stream goes
+    boolean marked = isStreaming() || timesOff.isAny(); // asked before: a stream's lineage is joined before the stream goes
     Lineage now = lineage;
-    return streaming ? now.markedIncomplete() : now;
+    return marked ? now.markedIncomplete() : now;
   }
 
   /** What opened it. */
@@ -141,6 +142,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     synchronized (lock) {
       List<Gap> all = new ArrayList<>(gaps);
       all.addAll(streams.open());
+      all.addAll(timesOff.gaps());
       return all;
     }
   }
@@ -296,6 +298,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     synchronized (lock) {
       lineage = lineage.vouched();
       streams.clear();
+      timesOff.clear();
     }
   }
 
@@ -402,7 +405,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   public void stop() {
     synchronized (lock) {
       stopped = true;
-      closed = holds == 0;
+      closed = timesOff.end(holds == 0);
     }
   }
 
@@ -434,7 +437,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   void release() {
     synchronized (lock) {
       holds--;
-      closed = stopped && holds == 0;
+      closed = timesOff.end(stopped && holds == 0);
     }
   }
 

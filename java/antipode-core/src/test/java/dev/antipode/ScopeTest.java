@@ -390,4 +390,33 @@ class ScopeTest {
       assertThat(text()).isEqualTo("1~acl..e.1~posts..e.5~_.i.users");
     }
   }
+
+  /** SCOPE-26: what was written and heard under off is not recorded. */
+  @Test
+  void aScopeThatIsOpenWhenTheModeLeavesOffIsIncomplete() {
+    try (LineageScope before = Antipode.scope(Lineage.of(WriteId.position("posts", "e", 1)))) {
+      Antipode.configure(Settings.defaults().mode(Mode.OFF));
+      LineageScope during = LineageScope.create(Lineage.EMPTY, ScopeKind.REQUEST);
+      LineageScope ended = LineageScope.create(Lineage.EMPTY, ScopeKind.REQUEST);
+      ended.stop();
+      assertThat(before.lineage().isComplete()).isTrue();
+      Antipode.configure(Settings.defaults().mode(Mode.ENFORCE));
+      LineageScope after = LineageScope.create(Lineage.EMPTY, ScopeKind.REQUEST);
+      for (LineageScope open : List.of(before, during)) {
+        assertThat(open.lineage().incomplete()).containsExactly("");
+        assertThat(open.gaps()).extracting(Gap::reason).containsExactly("mode");
+        assertThat(open.additions().incomplete()).containsExactly("");
+      }
+      for (LineageScope other : List.of(ended, after)) {
+        assertThat(other.lineage().isComplete()).isTrue();
+        assertThat(other.gaps()).isEmpty();
+      }
+      during.removeIncomplete();
+      assertThat(during.lineage().isComplete()).isTrue();
+      before.stop();
+      Antipode.configure(Settings.defaults().mode(Mode.DRY_RUN)); // from a mode that was not off
+      assertThat(before.lineage().incomplete()).containsExactly("");
+      assertThat(after.lineage().isComplete()).isTrue();
+    }
+  }
 }

@@ -18,6 +18,7 @@ public final class ProcessSettings {
   private static Settings code = Settings.defaults();
   private static volatile Resolved resolved; // null: not looked at yet
   private static volatile int generation;
+  private static volatile int timesOffEnded;
 
   private ProcessSettings() {}
 
@@ -40,13 +41,22 @@ public final class ProcessSettings {
     return generation;
   }
 
+  /** A number that grows whenever the mode leaves {@code off}: scopes that are open then have missed something (SCOPE-26). */
+  public static int timesOffEnded() {
+    return timesOffEnded;
+  }
+
   /** What code says from now on, over what it has said before; the environment is read again. */
   public static Settings configure(Settings words) {
     synchronized (LOCK) {
       Settings said = code.overlaid(words);
       Resolved found = Resolver.resolve(said, environment.get());
+      boolean leavesOff = resolved != null && resolved.settings().mode() == Mode.OFF && found.settings().mode() != Mode.OFF;
+      timesOffEnded += leavesOff ? 1 : 0; // first: under the new mode no barrier may pass a scope that is not marked
       code = said;
-      return install(found).settings();
+      install(found);
+      timesOffEnded += leavesOff ? 1 : 0; // what was opened meanwhile
+      return found.settings();
     }
   }
 

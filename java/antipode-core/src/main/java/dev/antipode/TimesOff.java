@@ -1,0 +1,40 @@
+package dev.antipode;
+
+import dev.antipode.configuration.ProcessSettings;
+import java.util.List;
+
+/**
+ * Whether the mode has left {@code off} while a scope was open: what it wrote and heard then is not recorded, so it is
+ * incomplete anywhere (SCOPE-26). A request pays one look for what an operator does once.
+ */
+final class TimesOff {
+  private static final List<Gap> GAPS = List.of(
+      new Gap("mode", "", "the mode was off while it was open: what it wrote and heard then is not recorded"));
+
+  private volatile int seen = ProcessSettings.timesOffEnded();
+  private volatile boolean isOver;
+  private volatile boolean wasAny;
+
+  boolean isAny() {
+    return isOver ? wasAny : seen != ProcessSettings.timesOffEnded();
+  }
+
+  List<Gap> gaps() {
+    return isAny() ? GAPS : List.of();
+  }
+
+  /** The application vouches for what was until now. */
+  void clear() {
+    wasAny = false;
+    seen = ProcessSettings.timesOffEnded();
+  }
+
+  /** Ends with the scope, if that is over now: what comes later is not its own. Returns what is given. */
+  boolean end(boolean isScopeOver) {
+    if (isScopeOver && !isOver) {
+      wasAny = isAny();
+      isOver = true;
+    }
+    return isScopeOver;
+  }
+}
