@@ -78,7 +78,7 @@ final class RecordingConnection extends Proxies.Handler {
         flow.session().changed();
         return plainly(method, args);
       case "getMetaData":
-        return metaData((DatabaseMetaData) plainly(method, args), (Connection) proxy);
+        return metaData((DatabaseMetaData) plainly(method, args), (Connection) proxy, flow);
       case "toString":
         return "recording " + plain;
       default:
@@ -109,14 +109,14 @@ final class RecordingConnection extends Proxies.Handler {
       case "getQueryExecutor":
         return RecordingExecutor.of((QueryExecutor) plainly(method, args), flow);
       case "execSQLUpdate", "execSQLQuery":
-        return directly(method, args);
+        return directly(proxy, method, args);
       default:
         return plainly(method, args);
     }
   }
 
   /** A text that is sent without a statement of the application's. */
-  private Object directly(Method method, Object[] args) throws Throwable {
+  private Object directly(Object proxy, Method method, Object[] args) throws Throwable {
     String sent = (String) args[0];
     Kind kind = flow.binding().classify(sent);
     flow.session().sent(kind, sent);
@@ -127,7 +127,11 @@ final class RecordingConnection extends Proxies.Handler {
             flow.run(kind, sent, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args))));
     flow.moments().done(sent);
     int first = flow.physical().getAutoCommit() ? 0 : flow.physical().getDefaultFetchSize();
-    return first > 0 && result instanceof ResultSet rows ? InParts.of(rows, flow, flow.moments().now(), first) : result;
+    if (!(result instanceof ResultSet rows)) {
+      return result;
+    }
+    ResultSet recorded = first > 0 ? InParts.of(rows, flow, flow.moments().now(), first) : rows;
+    return Rows.of(recorded, null, (Connection) proxy, flow);
   }
 
   /** The driver's own interfaces record, too; its classes are the way round the shim. */
@@ -143,11 +147,15 @@ final class RecordingConnection extends Proxies.Handler {
     return driversOwn;
   }
 
-  private static DatabaseMetaData metaData(DatabaseMetaData plain, Connection connection) {
+  private static DatabaseMetaData metaData(DatabaseMetaData plain, Connection connection, Flow flow) {
     return Proxies.of(DatabaseMetaData.class, plain, new Proxies.Handler(plain) {
       @Override
       Object call(Object proxy, Method method, Object[] args) throws Throwable {
-        return method.getName().equals("getConnection") ? connection : plainly(method, args);
+        if (method.getName().equals("getConnection")) {
+          return connection;
+        }
+        Object value = plainly(method, args);
+        return value instanceof ResultSet rows ? Rows.of(rows, null, connection, flow) : value;
       }
     });
   }

@@ -29,6 +29,7 @@ final class RecordingStatement extends Proxies.Handler {
   private int firstRows; // of a result that is fetched in parts, those that come at once; 0: all do
   private Parameters parameters; // null where none was set while reads are followed
   private Boolean isRepeatable; // null until it was asked
+  private Statement own; // what stands for it
 
   private RecordingStatement(Statement plain, String text, Connection connection, Flow flow) {
     super(plain);
@@ -40,7 +41,10 @@ final class RecordingStatement extends Proxies.Handler {
 
   /** A statement of a recording connection; {@code text} is that of a prepared one, else null. */
   static <S extends Statement> S of(Class<S> type, S plain, String text, Connection connection, Flow flow) {
-    return Proxies.of(type, plain, new RecordingStatement(plain, text, connection, flow));
+    RecordingStatement handler = new RecordingStatement(plain, text, connection, flow);
+    S own = Proxies.of(type, plain, handler);
+    handler.own = own;
+    return own;
   }
 
   @Override
@@ -70,7 +74,8 @@ final class RecordingStatement extends Proxies.Handler {
       default:
         Object result = plainly(method, args);
         if (method.getName().equals("getObject")) {
-          return RefCursors.called(result, flow, given);
+          Object value = RefCursors.called(result, flow, given);
+          return value instanceof ResultSet rows ? Rows.of(rows, null, connection, flow) : value;
         }
         if (text != null && Parameters.isSetting(method, args)) {
           set(method, args);
@@ -203,7 +208,7 @@ final class RecordingStatement extends Proxies.Handler {
     ResultSet plainRows = Blobs.areIn(rows, flow) ? Blobs.of(named, flow) : named;
     ResultSet recorded = rows.getConcurrency() == ResultSet.CONCUR_UPDATABLE ? updatable(plainRows) : plainRows;
     boolean isInParts = firstRows > 0 && rows.getType() == ResultSet.TYPE_FORWARD_ONLY;
-    return isInParts ? InParts.of(recorded, flow, moment, firstRows) : recorded;
+    return Rows.of(isInParts ? InParts.of(recorded, flow, moment, firstRows) : recorded, own, connection, flow);
   }
 
   private ResultSet updatable(ResultSet rows) {

@@ -126,7 +126,8 @@ class InventoryTest {
             "absolute afterLast beforeFirst first isAfterLast isLast last next previous relative")
         .named("may fetch from a cursor", "getObject")
         .named("large objects", "getBlob getClob getNClob")
-        .named("goes round, as the page says", "getStatement getArray")
+        .named("the wrapped one", "getStatement")
+        .named("goes round by its own result's statement, as the page says", "getArray")
         .named(
             "came with the result",
             "cancelRowUpdates clearWarnings close findColumn getAsciiStream getBigDecimal "
