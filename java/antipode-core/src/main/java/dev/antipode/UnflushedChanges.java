@@ -6,7 +6,7 @@ import java.util.stream.Stream;
 
 /**
  * What is about to be written and no client has seen yet: an object-relational mapper sends its statements at the end of the
- * transaction (SCOPE-27). Whoever knows such a mapper is asked whenever a scope's lineage is handed out.
+ * transaction (SCOPE-27). Whoever knows such a mapper is asked whenever a scope's lineage is handed out or waited for.
  */
 public final class UnflushedChanges {
   private static volatile List<Consumer<LineageScope>> sources = List.of();
@@ -25,6 +25,16 @@ public final class UnflushedChanges {
   /** It is asked no more. */
   public static synchronized void forget(Consumer<LineageScope> source) {
     sources = sources.stream().filter(each -> each != source).toList();
+  }
+
+  /**
+   * What is in doubt for a scope's own barrier (BAR-56).
+   *
+   * @return the scope's writes in flight, with those that its thread is about to make
+   */
+  public static List<PendingWrite> inDoubt(LineageScope scope) {
+    look(scope);
+    return scope.pending();
   }
 
   /** The lineage of a scope is handed out. */

@@ -7,6 +7,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Policy;
 import dev.antipode.Reach;
+import dev.antipode.UnflushedChanges;
 import dev.antipode.WriteId;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.shim.RegisteredStore;
@@ -43,7 +44,7 @@ final class FreePath {
     if (scope == null
         || !(scope.proof() instanceof Proof proof)
         || proof.lineage != scope.held()
-        || !scope.pending().isEmpty()
+        || !UnflushedChanges.inDoubt(scope).isEmpty()
         || proof.registryGeneration != Registry.current().generation()
         || proof.settingsGeneration != ProcessSettings.generation()
         || (options != BarrierOptions.defaults() && !isPlain(options))) {

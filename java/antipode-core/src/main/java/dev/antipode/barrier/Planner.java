@@ -10,6 +10,7 @@ import dev.antipode.PendingWrite;
 import dev.antipode.Policy;
 import dev.antipode.Reach;
 import dev.antipode.Settings;
+import dev.antipode.UnflushedChanges;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
@@ -43,7 +44,8 @@ final class Planner {
             "Antipode.barrier() was called outside any scope, so there is no lineage to wait for. Add a middleware, "
                 + "open Antipode.scope(), or give it a lineage. (site: " + CallSite.current() + ")");
       }
-      inDoubt = scope.pending(); // before the lineage: what ends in between is in doubt once too often, not once too few
+      // Before the lineage: what ends in between is in doubt once too often, not once too few.
+      inDoubt = UnflushedChanges.inDoubt(scope);
       lineage = scope.held();
     }
     Registry known = Registry.current();

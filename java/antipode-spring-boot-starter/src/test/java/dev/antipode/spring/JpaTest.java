@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.OnPending;
@@ -16,6 +17,7 @@ import jakarta.persistence.Entity;
 import jakarta.persistence.EntityManager;
 import jakarta.persistence.EntityManagerFactory;
 import jakarta.persistence.Id;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterAll;
@@ -185,6 +187,23 @@ class JpaTest {
         })).hasMessage("no");
         assertThat(scope.lineage().hasContent()).isFalse();
         assertThat(scope.pending()).isEmpty();
+      }
+    });
+  }
+
+  /** The first barrier leaves a proof, by which the second could pass at once. */
+  @Test
+  void theScopesOwnBarrierKnowsWhatIsNotFlushed_BAR_56_SCOPE_27() {
+    BarrierOptions wait = BarrierOptions.defaults().timeout(Duration.ofSeconds(60));
+    run(notes -> {
+      try (LineageScope scope = Antipode.scope()) {
+        notes.inTransaction(false, manager -> manager.persist(new Note(next())));
+        notes.inTransaction(false, manager -> {
+          assertThat(Antipode.barrier(wait).complete()).isTrue();
+          manager.persist(new Note(next()));
+          assertThat(Antipode.barrier(wait).complete()).isFalse();
+        });
+        assertThat(Antipode.barrier(wait).complete()).isTrue();
       }
     });
   }
