@@ -186,6 +186,12 @@ public class AntipodeAutoConfiguration {
     }
 
     @Bean
+    @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+    static TriggeredTasks antipodeTriggeredTasks() {
+      return new TriggeredTasks();
+    }
+
+    @Bean
     SimpleAsyncTaskSchedulerCustomizer antipodeTaskSchedulers() {
       return scheduler -> scheduler.setTaskDecorator(ScheduledTask::new);
     }

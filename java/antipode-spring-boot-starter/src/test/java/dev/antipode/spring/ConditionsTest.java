@@ -44,6 +44,7 @@ import org.springframework.core.task.TaskDecorator;
 import org.springframework.scheduling.TaskScheduler;
 import org.springframework.scheduling.annotation.EnableScheduling;
 import org.springframework.scheduling.annotation.Scheduled;
+import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 import org.springframework.web.client.RestClient;
 
 /** What is there, and when it is not. */
@@ -185,6 +186,39 @@ class ConditionsTest {
           for (int run = 0; run < 2; run++) {
             assertThat(Timed.SEEN.poll(60, TimeUnit.SECONDS)).hasValue(Lineage.of(WRITE));
           }
+        });
+  }
+
+  /** A task of a timer by the clock. */
+  @Configuration(proxyBeanMethods = false)
+  @EnableScheduling
+  static class TimedByTheClock {
+    private final BlockingQueue<Optional<Lineage>> seen = new LinkedBlockingQueue<>();
+    private boolean isLater;
+
+    @Scheduled(cron = "* * * * * *")
+    void tick() {
+      LineageScope scope = LineageScope.current();
+      if (scope != null) {
+        Antipode.append(isLater ? LATER : WRITE);
+      }
+      isLater = true;
+      seen.add(Optional.ofNullable(scope).map(LineageScope::lineage));
+    }
+  }
+
+  /** SCOPE-28: Spring's pool begins each run inside the one before, and an application's own has no decorator. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void eachRunByTheClockHasAScopeOfItsOwn_SCOPE_28(boolean isOwn) {
+    (isOwn ? runner.withBean("taskScheduler", ThreadPoolTaskScheduler.class) : runner)
+        .withConfiguration(AutoConfigurations.of(TaskSchedulingAutoConfiguration.class))
+        .withUserConfiguration(TimedByTheClock.class)
+        .run(context -> {
+          assertThat(context).hasSingleBean(ThreadPoolTaskScheduler.class);
+          TimedByTheClock timed = context.getBean(TimedByTheClock.class);
+          assertThat(timed.seen.poll(60, TimeUnit.SECONDS)).hasValue(Lineage.of(WRITE));
+          assertThat(timed.seen.poll(60, TimeUnit.SECONDS)).hasValue(Lineage.of(LATER));
         });
   }
 

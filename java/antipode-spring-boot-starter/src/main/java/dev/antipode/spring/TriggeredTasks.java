@@ -1,0 +1,31 @@
+package dev.antipode.spring;
+
+import java.lang.reflect.Modifier;
+import org.aopalliance.intercept.MethodInterceptor;
+import org.springframework.aop.framework.ProxyFactory;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.scheduling.Trigger;
+import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
+
+/**
+ * What a {@code ThreadPoolTaskScheduler} runs by a trigger, as {@code @Scheduled(cron = …)} does, is a {@link ScheduledTask}:
+ * its decorator alone would begin each run inside the one before, and one that the application makes has none.
+ */
+final class TriggeredTasks implements BeanPostProcessor {
+  @Override
+  public Object postProcessAfterInitialization(Object bean, String name) {
+    if (!(bean instanceof ThreadPoolTaskScheduler) || Modifier.isFinal(bean.getClass().getModifiers())) {
+      return bean;
+    }
+    ProxyFactory scheduler = new ProxyFactory(bean);
+    scheduler.setProxyTargetClass(true); // applications ask for the class
+    scheduler.addAdvice((MethodInterceptor) call -> {
+      Object[] arguments = call.getArguments();
+      if (call.getMethod().getName().equals("schedule") && arguments.length == 2 && arguments[1] instanceof Trigger) {
+        arguments[0] = new ScheduledTask((Runnable) arguments[0]);
+      }
+      return call.proceed();
+    });
+    return scheduler.getProxy(bean.getClass().getClassLoader());
+  }
+}
