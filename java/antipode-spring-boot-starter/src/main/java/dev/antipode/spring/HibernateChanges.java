@@ -4,10 +4,13 @@ import jakarta.persistence.EntityManager;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.hibernate.FlushMode;
+import org.hibernate.collection.spi.PersistentCollection;
+import org.hibernate.engine.spi.CollectionEntry;
 import org.hibernate.engine.spi.EntityEntry;
 import org.hibernate.engine.spi.PersistenceContext;
 import org.hibernate.engine.spi.SessionImplementor;
 import org.hibernate.engine.spi.Status;
+import org.hibernate.persister.collection.CollectionPersister;
 import org.hibernate.persister.entity.EntityPersister;
 
 /** What a session of Hibernate's would write, seen without its own dirty check, which calls the entities' listeners. */
@@ -41,8 +44,18 @@ final class HibernateChanges {
 
   private static boolean areCollectionsChanged(PersistenceContext context) {
     AtomicBoolean found = new AtomicBoolean();
-    context.forEachCollectionEntry(
-        (collection, entry) -> found.compareAndSet(false, collection.isDirty() || collection.hasQueuedOperations()), true);
+    context.forEachCollectionEntry((collection, entry) -> found.compareAndSet(false, isChanged(collection, entry)), true);
     return found.get();
+  }
+
+  /** Elements that are changed in place, such as embeddables, are seen by a flush alone: it compares them as here. */
+  private static boolean isChanged(PersistentCollection<?> collection, CollectionEntry entry) {
+    if (collection.isDirty() || collection.hasQueuedOperations()) {
+      return true;
+    }
+    CollectionPersister persister = entry.getLoadedPersister();
+    return persister != null && persister.isMutable() && collection.wasInitialized()
+        && (collection.isDirectlyAccessible() || persister.getElementType().isMutable())
+        && !collection.equalsSnapshot(persister);
   }
 }

@@ -13,17 +13,26 @@ import dev.antipode.Settings;
 import dev.antipode.lab.Lab;
 import dev.antipode.lab.Repository;
 import dev.antipode.testing.AntipodeIsolated;
+import jakarta.persistence.ElementCollection;
+import jakarta.persistence.Embeddable;
+import jakarta.persistence.Embedded;
 import jakarta.persistence.Entity;
 import jakarta.persistence.EntityManager;
 import jakarta.persistence.EntityManagerFactory;
 import jakarta.persistence.Id;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.domain.EntityScan;
 import org.springframework.boot.autoconfigure.jdbc.DataSourceAutoConfiguration;
@@ -73,6 +82,40 @@ class JpaTest {
     Note(String id) {
       this.id = id;
       this.text = "old";
+    }
+  }
+
+  /** A part of a row. */
+  @Embeddable
+  static class Place {
+    private String town = "old";
+  }
+
+  /** A row, and rows beside it. */
+  @Entity(name = "trip")
+  static class Trip {
+    @Id
+    private String id;
+    @Embedded
+    private Place from = new Place();
+    @ElementCollection
+    private List<Place> over = new ArrayList<>(List.of(new Place()));
+    @ElementCollection
+    private Map<String, Place> to = new HashMap<>(Map.of("last", new Place()));
+
+    /** For JPA. */
+    protected Trip() {}
+
+    Trip(String id) {
+      this.id = id;
+    }
+
+    Place place(String which) {
+      return switch (which) {
+        case "from" -> from;
+        case "over" -> over.get(0);
+        default -> to.get("last");
+      };
     }
   }
 
@@ -163,6 +206,25 @@ class JpaTest {
       try (LineageScope scope = Antipode.scope()) {
         notes.inTransaction(false, manager -> {
           manager.remove(notes.note(id));
+          assertPending(scope);
+        });
+        assertWritten(scope);
+      }
+    });
+  }
+
+  /** Nobody is told of what changes inside an embeddable. */
+  @ParameterizedTest
+  @ValueSource(strings = {"from", "over", "to"})
+  void whatIsChangedInPlaceIsPendingLikewise_SCOPE_27(String which) {
+    run(notes -> {
+      String id = next();
+      notes.inTransaction(false, manager -> manager.persist(new Trip(id)));
+      try (LineageScope scope = Antipode.scope()) {
+        notes.inTransaction(false, manager -> {
+          Place place = manager.find(Trip.class, id).place(which);
+          assertThat(leaving().hasContent()).as("SCOPE-15: until now it only read").isFalse();
+          place.town = "new";
           assertPending(scope);
         });
         assertWritten(scope);
