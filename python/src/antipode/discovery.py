@@ -82,6 +82,9 @@ class Discovery(Server):
         """Return whether it is to be asked again."""
         return now - self._asked_at > REFRESH_S and not (self.once and self._given_at is not None)
 
+    def meet_idle(self) -> None:
+        """Let the servers join to which the connections lead that a client holds and has not handed out (BAR-68)."""
+
     @property
     def down(self) -> str:
         return self._words
@@ -236,15 +239,18 @@ class ClientServers(Discovery):
         *,
         region: bool,
         varies: Callable[[Any], bool],
+        meet: Callable[[Any], None],
     ) -> None:
         """`look(client)` is at hand, and equal as long as the client leads where it led; `ask(client)` names its
         servers, on a thread of Antipode's own. Where they become known otherwise, the shim calls `found`.
         `varies(client)`: it may lead elsewhere each time, as the application's own code says, and what it named stays.
+        `meet(client)`: see `meet_idle`.
         """
         super().__init__(store, name, lambda: (), own=True, region=region, once=False)
         self._client = weakref.ref(client)
         self._look = look
         self._ask_of = ask
+        self._meet = meet
         self._varies_of = varies
         self._varies = varies(client)
         self._looked: object = look(client)
@@ -260,6 +266,11 @@ class ClientServers(Discovery):
     @property
     def is_over(self) -> bool:
         return self._client() is None
+
+    def meet_idle(self) -> None:
+        client = self._client()
+        if client is not None:
+            self._meet(client)
 
     def is_due(self, now: float) -> bool:
         is_old = self._varies and now - self._asked_at > REFRESH_S

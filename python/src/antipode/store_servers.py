@@ -153,15 +153,18 @@ class StoreServers(ABC):
         *,
         listed: bool = False,
         varies: Callable[[Any], bool] = lambda _: False,
+        meet: Callable[[Any], None] = lambda _: None,
     ) -> ClientServers:
         """Return the servers of a wrapped client, which are looked for again where `look(client)` changes (BAR-52).
 
         Until `ask(client)` has named them, or `found` of what is returned, no barrier passes on the other servers.
         `varies(client)`: the application's own code opens its connections, perhaps elsewhere each time: it is asked
         again every 5 s, and what it once named stays.
+        `meet(client)` calls `reach` for each connection that the client holds and has not handed out (BAR-68): whenever
+        a barrier names servers, so it neither blocks nor asks anybody.
         """
         region = not self._is_listed(listed)
-        source = ClientServers(self._store, name, client, look, ask, region=region, varies=varies)
+        source = ClientServers(self._store, name, client, look, ask, region=region, varies=varies, meet=meet)
         self._discoveries[id(source)] = source
         self._grow()
         return source
@@ -275,7 +278,13 @@ class StoreServers(ABC):
         """
         now = time.monotonic()
         self._settle_clients()
+        self._meet_idle()
         return self._named(now, stale, own=own) or self._named(now, stale, own=not own)
+
+    def _meet_idle(self) -> None:
+        """Have idle connections looked at: a pool may hold some that lead elsewhere than its words (BAR-68)."""
+        for each in list(self._discoveries.values()):
+            each.meet_idle()
 
     def _named(self, now: float, stale: bool, *, own: bool) -> list[Server]:
         found = dict(self._own if own else self._region)
@@ -304,6 +313,7 @@ class StoreServers(ABC):
 
     def discovery_due(self, now: float) -> bool:
         """Return whether what names the servers is to be asked again, or its answer stands no more (BAR-22)."""
+        self._meet_idle()
         sources = list(self._discoveries.values())
         return any(each.is_due(now) if each.is_known(now) else each.region for each in sources)
 

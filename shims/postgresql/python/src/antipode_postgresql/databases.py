@@ -9,6 +9,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper  # type: ignore[i
 from django.db.backends.signals import connection_created  # type: ignore[import-untyped]
 
 from antipode_postgresql.connections import RecordingCursor, record
+from antipode_postgresql.pools import idle_of_pool
 from antipode_postgresql.recording import recording_class
 from antipode_postgresql.targets import Target, environment, reached_by, targets_of
 
@@ -31,6 +32,12 @@ def look_at_database(database: Any) -> object:
 def ask_database(database: Any) -> list[Target]:
     """Return the server that one more connection of the alias reaches. Raises what libpq says."""
     return reached_by("", database.get_connection_params())
+
+
+def idle_of_database(database: Any) -> list[Any]:
+    """Return the connections that the alias' pool holds, where it has one."""
+    pool = getattr(database, "_connection_pools", {}).get(database.alias)
+    return [] if pool is None else idle_of_pool(pool)
 
 
 def record_database(database: Any, join: Any) -> Any:

@@ -131,6 +131,17 @@ async def _greenlet(creator: Any) -> list[Target]:
     return await greenlet_spawn(lambda: _opened(creator()))
 
 
+def idle_of_engine(engine: Any) -> list[Any]:
+    """Return the connections that the engine's pool holds, of SQLAlchemy's own kinds of pools."""
+    pool = getattr(engine, "sync_engine", engine).pool
+    kept = getattr(getattr(pool, "_pool", None), "__dict__", {})  # its queue; an asyncio pool's is around asyncio's own
+    records = [*(kept.get("queue") or getattr(kept.get("_queue"), "_queue", None) or ())]
+    # A pool of one connection a thread, of one for all, and of one at a time.
+    records += [*getattr(pool, "_all_conns", ()), vars(pool).get("connection"), getattr(pool, "_conn", None)]
+    found = [getattr(record, "dbapi_connection", None) for record in records]
+    return [getattr(connection, "_connection", connection) for connection in found if connection is not None]
+
+
 def _opened(connection: Any) -> list[Target]:
     try:
         return [target_of(getattr(connection, "_connection", connection))]

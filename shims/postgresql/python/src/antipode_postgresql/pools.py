@@ -76,16 +76,17 @@ def look_at_pool(pool: Any) -> object:
 
 
 def ask_pool(pool: Any) -> list[Target]:
-    """Return the servers that one more connection tells of, beside the pool, and those of the pool's idle ones.
-
-    Raises what asking and opening raise.
-    """
-    idle = [target_of(connection) for connection in list(pool._pool) if not connection.closed]
+    """Return the servers that one more connection tells of, beside the pool. Raises what asking and opening raise."""
     words = (pool._resolve_conninfo(), pool._resolve_kwargs())
     conninfo, more = [asyncio.run(each) if inspect.iscoroutine(each) else each for each in words]
     if not _connects_plainly(pool):
-        return [*idle, _opened(pool.connection_class, conninfo, more)]
-    return [*idle, *(targets_of(conninfo, more) or reached_by(conninfo, more))]
+        return [_opened(pool.connection_class, conninfo, more)]
+    return targets_of(conninfo, more) or reached_by(conninfo, more)
+
+
+def idle_of_pool(pool: Any) -> list[Any]:
+    """Return the connections that a pool holds, and that nobody uses."""
+    return list(pool._pool)
 
 
 def _connects_plainly(pool: Any) -> bool:

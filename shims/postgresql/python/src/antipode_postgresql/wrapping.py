@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -18,7 +19,7 @@ from antipode.store import note_marks
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.connections import record
 from antipode_postgresql.known import NO_TABLE
-from antipode_postgresql.pools import ask_pool, look_at_pool, record_pool, targets_of_pool
+from antipode_postgresql.pools import ask_pool, idle_of_pool, look_at_pool, record_pool, targets_of_pool
 from antipode_postgresql.probe import Facts, probe, say_what_lacks
 from antipode_postgresql.session import Refused
 from antipode_postgresql.shim import PostgresqlShim
@@ -88,16 +89,11 @@ def wrap(
     plain = getattr(client, "_antipode_plain", client)
     plain = getattr(plain, "sync_engine", plain)  # an AsyncEngine is a shell, which nobody holds any more
     source = None
-    if ways is not None:
-        name = f"a {type(client).__name__}"
-        source = joined.follow_client(plain, ways.look, ways.servers, name, listed=listed, varies=ways.varies)
-        source.found(ways.targets(plain) or ())
-
     met: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def meet(connection: Any, target: Target) -> None:
+    def meet(holder: Any, connection: Any, target: Target) -> None:
         """Let the server join that a connection has reached: once a connection, which is never opened anew."""
-        if ways is None or ways.varies(plain):  # nobody else says where the next one leads: it stays (BAR-62)
+        if ways is None or ways.varies(holder):  # nobody else says where the next one leads: it stays (BAR-62)
             server = joined.use_server(target, target.address, listed=listed)
         else:
             server = joined.reach(connection, target, leads_on(connection), listed=listed)
@@ -105,11 +101,26 @@ def wrap(
             server.target = target
         met.add(connection)
 
+    def meet_idle(holder: Any) -> None:
+        """Let the servers join to which the idle connections of a pool lead, before it hands them out (BAR-68)."""
+        assert ways is not None
+        for connection in ways.idle(holder):
+            if connection not in met:
+                with suppress(psycopg.Error):  # closed, or just being closed: it leads nowhere
+                    meet(holder, connection, target_of(connection))
+
+    if ways is not None:
+        name = f"a {type(client).__name__}"
+        source = joined.follow_client(
+            plain, ways.look, ways.servers, name, listed=listed, varies=ways.varies, meet=meet_idle
+        )
+        source.found(ways.targets(plain) or ())
+
     def join(connection: Any) -> Binding:
         """The binding of a connection, of which nobody knows its server before it is there."""
         target = target_of(connection)
         if connection not in met:
-            meet(connection, target)
+            meet(plain, connection, target)
         if source is not None and not source.servers:
             source.found([target])
         binding = Binding(joined, options, async_commits=async_commits)
@@ -161,6 +172,8 @@ class _Ways(NamedTuple):
     """By one more connection."""
     look: Callable[[Any], object]
     """What decides where they lead."""
+    idle: Callable[[Any], list[Any]]
+    """The connections that it holds, and that nobody uses."""
 
     def servers(self, client: Any) -> list[Target]:
         """Return its servers; raises what libpq says.
@@ -193,19 +206,21 @@ def _maker(client: Any) -> tuple[Callable[[Join], Any], _Ways | None]:
     plain = getattr(client, "_antipode_plain", client)
     if pool is not None and isinstance(client, pool.ConnectionPool | pool.AsyncConnectionPool):
         is_async = isinstance(client, pool.AsyncConnectionPool)
-        ways = _Ways(targets_of_pool, ask_pool, look_at_pool)
+        ways = _Ways(targets_of_pool, ask_pool, look_at_pool, idle_of_pool)
         return lambda join: record_pool(plain, join, is_async=is_async), ways
     if "sqlalchemy" in sys.modules:
         from antipode_postgresql import engines
 
         if engines.is_engine(client):
-            ways = _Ways(engines.targets_of_engine, engines.ask_engine, engines.look_at_engine)
+            looks = engines.look_at_engine, engines.idle_of_engine
+            ways = _Ways(engines.targets_of_engine, engines.ask_engine, *looks)
             return lambda join: engines.record_engine(plain, join), ways
     if "django.db.backends.postgresql.base" in sys.modules:
         from antipode_postgresql import databases
 
         if databases.is_database(client):
-            ways = _Ways(databases.targets_of_database, databases.ask_database, databases.look_at_database)
+            look, idle = databases.look_at_database, databases.idle_of_database
+            ways = _Ways(databases.targets_of_database, databases.ask_database, look, idle)
             return lambda join: databases.record_database(client, join), ways
     raise TypeError(
         "wrap() takes a psycopg connection, a psycopg_pool pool, an SQLAlchemy engine or a database of "

@@ -85,6 +85,21 @@ class Binding:
         is_async = isinstance(getattr(connection, "_conn", connection), AbstractConnection)
         connection.register_connect_callback(self.opened_async if is_async else self.opened)
 
+    def meet_idle(self) -> None:
+        """Let the servers join to which the connections lead that a pool holds and has not handed out (BAR-68)."""
+        for connection, pool in self.leads.strangers(plain=True):
+            self.met(connection, pool)
+
+    def servers(self) -> Sequence[Target]:
+        """Return the servers to which the client will lead; may resolve a name, or connect. Raises what that raises."""
+        for connection, pool in self.leads.strangers(plain=False):
+            self.met(connection, pool)
+        return self.leads.servers()
+
+    def look(self) -> object:
+        """Return what decides where the client leads; cheap."""
+        return self.leads.look()
+
     def opened(self, connection: Any) -> None:
         """Note that such a connection has been made anew."""
         self._joins(connection, self.leads.opened(connection))

@@ -6,7 +6,17 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from antipode_redis.targets import Target, asks_sentinels, look_at, place_of, reached_by, servers_of, target_at
+from antipode_redis.targets import (
+    Target,
+    asks_sentinels,
+    held_by,
+    is_plain,
+    look_at,
+    place_of,
+    reached_by,
+    servers_of,
+    target_at,
+)
 
 
 class Met(NamedTuple):
@@ -16,7 +26,7 @@ class Met(NamedTuple):
     pool: Any
     """What handed it out."""
     words: object
-    """What the connection had for its server when it was opened last."""
+    """What the connection had for its server when it was opened last; its peer, where its words name another."""
     target: Target
     """What it reached then."""
 
@@ -56,14 +66,29 @@ class Leads:
         pool = met[place].pool if pool is None and place in met else pool
         if pool is None or asks_sentinels(pool):
             return None
-        target = target_at(pool, own, reached_by(own))
-        found = met[place] = Met(weakref.ref(own, lambda _: met.pop(place, None)), pool, place_of(own), target)
+        peer = reached_by(own)
+        words = place_of(own) if peer is None or not is_plain(type(own)) else peer
+        target = target_at(pool, own, peer)
+        found = met[place] = Met(weakref.ref(own, lambda _: met.pop(place, None)), pool, words, target)
         return found
 
+    def strangers(self, *, plain: bool) -> list[tuple[Any, Any]]:
+        """Return the connections that its pools hold and have not handed out, each with its pool (BAR-68).
+
+        plain: those of redis-py's own classes; else the others, of which a name may have to be resolved.
+        """
+        return [
+            (connection, pool)
+            for pool in self._distinct()
+            for connection in held_by(pool)
+            if not self.knows(connection) and is_plain(type(getattr(connection, "_conn", connection))) is plain
+        ]
+
     def look(self) -> object:
-        """Return what decides where the client leads; equal as long as it leads where it led."""
+        """Return what decides where the client leads; equal as long as it leads where it led, and that is known."""
         led = {(each.target.address, place_of(own)) for each, own in self._alive()}
-        return [look_at(pool) for pool in self._distinct()], led
+        unknown = object() if self.strangers(plain=False) else None  # equal to nothing: `servers` is to meet them
+        return [look_at(pool) for pool in self._distinct()], led, unknown
 
     def servers(self) -> Sequence[Target]:
         """Return the servers to which it will lead. Raises what the client raises where a pool's cannot be known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -148,15 +149,31 @@ def place_of(connection: Any) -> object:
     return getattr(connection, "path", None) or (getattr(connection, "host", None), getattr(connection, "port", None))
 
 
+def held_by(pool: Any) -> list[Any]:
+    """Return the connections of a pool, idle ones and those in use; none where Sentinels name their servers."""
+    if asks_sentinels(pool):
+        return []
+    used = getattr(pool, "_in_use_connections", ())
+    used = getattr(used, "data", used)  # asyncio's pool holds them weakly
+    idle = getattr(pool, "_available_connections", ())
+    blocking = getattr(pool, "_connections", ())
+    found = [each() if isinstance(each, weakref.ref) else each for each in [*list(used), *idle, *blocking]]
+    return [each for each in found if each is not None]
+
+
 def reached_by(connection: Any) -> Any:
-    """Return the peer of an open connection whose class is the application's own; None where its words say it."""
-    if is_plain(type(connection)):
-        return None
+    """Return the peer of an open connection where its words need not say it; None where they do.
+
+    They do where redis-py's own class opened it, and the application has not changed them since.
+    """
     try:
         writer = getattr(connection, "_writer", None)
-        return writer.get_extra_info("peername") if writer is not None else connection._sock.getpeername()
+        peer = writer.get_extra_info("peername") if writer is not None else connection._sock.getpeername()
     except (AttributeError, OSError):
         return None
+    if is_plain(type(connection)) and not (isinstance(peer, tuple) and peer[1] != getattr(connection, "port", None)):
+        return None
+    return peer
 
 
 def leads_on(connection: Any) -> bool:

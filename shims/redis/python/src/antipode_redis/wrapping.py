@@ -20,7 +20,6 @@ from antipode_redis.aio import AsyncRecordingRedis
 from antipode_redis.binding import Binding
 from antipode_redis.client import RecordingRedis, recording_class
 from antipode_redis.envelopes import Envelopes
-from antipode_redis.leading import Leads
 from antipode_redis.marker import Marker, marker
 from antipode_redis.pools import plain_pool
 from antipode_redis.probe import CLUSTER, Facts, probe
@@ -101,8 +100,8 @@ def wrap(
     wrapped: _C = _copy(plain, binding, own_marker)
     listed = replicas is not None
     if source is None:
-        leads, name = binding.leads, f"a {type(client).__name__}"
-        followed = joined.follow_client(leads, Leads.look, Leads.servers, name, listed=listed)  # holds them weakly
+        name, meet = f"a {type(client).__name__}", Binding.meet_idle
+        followed = joined.follow_client(binding, Binding.look, Binding.servers, name, listed=listed, meet=meet)
         followed.found([target] if is_known else [])
         binding.server = joined.server_at(target.address)
     else:
