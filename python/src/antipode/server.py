@@ -22,6 +22,7 @@ from antipode.own_faults import is_own_fault
 from antipode.pace import RETRY_S, Pace
 from antipode.poller import Poller
 from antipode.reachability import Reachability
+from antipode.renewal import Renewal
 from antipode.settings import Settings, settings
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
 from antipode.waiters import LINGER_S, Waiters
@@ -81,10 +82,8 @@ class Server:
         self._hurried = False
         """Whether anybody has waited since the thread began, and not only followed writes for records."""
         self._wanted_at = -1e9
-        self._question_s = 0.0  # by a question of late and its connection, in seconds
         self.known_under = -1  # the generation of the store's servers under which this was last seen to be one of them
-        self._connected_at: float | None = None
-        """Since when the shim's connection may be open."""
+        self._renewal = Renewal(self)
         self._reach = Reachability()
 
     # What a shim calls
@@ -263,7 +262,7 @@ class Server:
         while True:
             try:
                 if self._idle():
-                    self._close_channel()  # not under the lock: a shim's close may wait for who is calling back
+                    self.close_channel()  # not under the lock: a shim's close may wait for who is calling back
                     with self._lock:
                         if self._idle():
                             self._end(poller)
@@ -372,7 +371,7 @@ class Server:
 
     def _ask(self, wanted: bool) -> bool | None:
         """One question; None if the data were replaced while it was asked: the answer may speak of those before."""
-        began_at = asked_at = time.monotonic()
+        asked_at = time.monotonic()
         with self._lock:
             ids = self.waiters.choose(asked_at, self._wanted_at)
             abandoned = self.waiters.abandoned(asked_at)
@@ -381,10 +380,8 @@ class Server:
         before = (self._epoch, self._applied.get(self._epoch, -1))
         shim = self.store.shim
         try:
-            life = max(self._in_force.reconnect, 10 * self._question_s)  # several servers stand together (BAR-55)
-            if shim.reconnects and asked_at - (self._connected_at or asked_at) >= life:
-                self._close_channel()  # the address may lead to another server by now
-            self._connected_at = self._connected_at or asked_at
+            self._renewal.begin_question(asked_at, self._in_force.reconnect)  # the address may lead elsewhere by now
+            began_at = asked_at = time.monotonic()
             if self._watch is None and self._watchable and self._hurried and shim.capabilities.push:
                 self._open_watch()
                 asked_at = time.monotonic()  # it has just answered
@@ -411,7 +408,7 @@ class Server:
         if not shim.own_pace:  # such a shim counts its questions by itself
             telemetry.request(self.store.name, "wait" if wanted else "probe")
         now = self._answered_at = time.monotonic()
-        self._question_s = max(now - began_at, self._question_s / 2)
+        self._renewal.end_question(now - began_at)
         if self._asked_under != self.generation:
             return None
         with self._lock:
@@ -439,7 +436,7 @@ class Server:
             kind = UnprovenKind.OWN_FAULT if is_own_fault(error) else self.store.shim.kind_of(error)
         answer = unproven(f"{type(error).__name__}: {error}", kind)
         with suppress(Exception):
-            self._close_channel()
+            self.close_channel()
         with self._lock:
             released = self.waiters.answer_all(answer)
             self.waiters.forget_probes()
@@ -454,7 +451,7 @@ class Server:
 
     def _failed(self, error: Exception, asked_at: float) -> None:
         """The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass."""
-        self._close_channel()
+        self.close_channel()
         now = time.monotonic()
         self._reach.note_silence(error, asked_at, now, self.ask_timeout)
         telemetry.request(self.store.name, "probe")
@@ -464,15 +461,17 @@ class Server:
             released = self.waiters.leave_out()
         release_all(released)
 
-    def _close_channel(self) -> None:
+    def close_channel(self, following: Any = None) -> None:
+        """Close the channel and the connection; `following`: the session that takes its place (BAR-55)."""
         watch, self._watch = self._watch, None
-        self._connected_at = None
+        self._renewal.end()
         self.reset()  # first: what was proved goes whatever closing raises
         try:
             if watch is not None:
                 watch.close()
         finally:
             self.store.shim.close(self)
+            self.session = following
 
     def _end(self, poller: Poller) -> None:
         """Ends the thread; the lock is held, so that a need parked now starts another one."""

@@ -81,7 +81,8 @@ class Shim(ABC):
     """What knows one kind of store. One instance serves one named store of this process.
 
     All methods that ask a server are called by the engine's one thread for that server, never concurrently for the
-    same server, and never in a request. They may block for `server.ask_timeout` seconds at most and then raise.
+    same server (but for `renew`), and never in a request. They may block for `server.ask_timeout` seconds at most and
+    then raise.
     """
 
     kind: ClassVar[str]
@@ -93,6 +94,9 @@ class Shim(ABC):
     reconnects: ClassVar[bool] = True
     """Whether the engine gives up its connection every `ANTIPODE_RECONNECT_MS`, and asks by a new one: an address may
     lead to another server by then (BAR-55). Not where what was seen on a connection is seen once, as at a tap."""
+
+    renews: ClassVar[bool] = False
+    """Whether `renew` opens the next connection beside the one that answers (BAR-69)."""
 
     notes_reads: ClassVar[bool] = False
     """Whether its clients tell a recorded history what they read (HIST-31)."""
@@ -128,6 +132,14 @@ class Shim(ABC):
     def close(self, server: Server) -> None:
         """Gives up the connection to a server (`server.session`); never raises."""
         server.session = None
+
+    def renew(self, server: Server) -> Any:
+        """Open a connection to a server, and return what is to be `server.session`; raise what opening raises.
+
+        It is called on a thread of its own while the server is asked by the one that is there, so it changes nothing of
+        the server or the shim. `close` takes what it returned, in the place of a server's.
+        """
+        raise NotImplementedError(f"{self.kind} opens no connection beside another")
 
     def forget(self) -> None:  # noqa: B027  a shim without threads of its own has nothing to do
         """The store is given up (tests): threads of the shim's own end, with what they had open."""

@@ -22,6 +22,7 @@ from antipode import (
     need,
     pace,
     plan,
+    renewal,
     server,
     store,
     store_servers,
@@ -43,6 +44,7 @@ _MODULES: Final = (
     plan,
     barrier,
     branch_rounds,
+    renewal,
 )
 _NO_DESCRIPTOR: Final = os.strerror(errno.EMFILE)
 

@@ -54,6 +54,7 @@ class PositionShim(Shim):
 
     kind = "simulated"
     capabilities = Capabilities("position", marks="in_band")
+    renews = True
 
     def address(self, target: Any) -> str:
         """Return the node's name."""
@@ -62,6 +63,17 @@ class PositionShim(Shim):
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         """Ask the node, and tell the engine what it had in the moment that it answered."""
         return self._asked(ids, server, 0.0)
+
+    def renew(self, server: Server) -> Link:
+        """Open a connection, which takes as long as a question."""
+        run, link = scheduler(), Link(server.target)
+        begun, cluster = run.now, link.node.cluster
+        try:
+            self._travel(link, server)
+            self._travel(link, server, is_answer=True)
+        finally:
+            cluster.renewal = max(cluster.renewal, run.now - begun)
+        return link
 
     def _asked(self, ids: Sequence[WriteId], server: Server, patience: float) -> Sequence[Visibility]:
         run, node = scheduler(), server.target

@@ -188,7 +188,8 @@ class Node:
         """Note that it is asked for these writes; the engine asks no more than once a shortest interval (BAR-66)."""
         now, before = self.cluster.run.now, self.questions[-1][0] if self.questions else NEVER
         self.questions.append((now, numbers))
-        if max(self.called_at, self.told_at) >= before - self.cluster.opening:  # for somebody new, or it was overtaken
+        opening = self.cluster.opening + self.cluster.renewal
+        if max(self.called_at, self.told_at) >= before - opening:  # for somebody new, or it was overtaken
             return
         if now - self._paced_at < shortest - 1e-9:
             self.hasty.append((now, now - self._paced_at))
@@ -245,6 +246,8 @@ class Cluster:
         """How long a question took at most."""
         self.opening = 0.0
         """How long it took at most to open a channel: the engine counts a silence from before it."""
+        self.renewal = 0.0
+        """How long it took at most to open the next connection, for which a question may have to wait."""
         self.began: dict[str, float] = {"": NEVER}
         """When each history began."""
         self._epochs = 0

@@ -35,6 +35,7 @@ class MySQLShim(Shim, BranchTable):
         pymysql.err.InterfaceError,
     )
     notes_reads: ClassVar[bool] = True
+    renews: ClassVar[bool] = True
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
     """URLs of these schemes are ours (`antipode epoch`, `antipode doctor`)."""
     preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
@@ -113,6 +114,17 @@ class MySQLShim(Shim, BranchTable):
 
     def kind_of(self, error: Exception) -> UnprovenKind:
         return UnprovenKind.CONNECTION if isinstance(error, LoginRefusedError) else UnprovenKind.OTHER
+
+    def renew(self, server: Server) -> Session:
+        before, session = server.session, Session(self._target(server), server.ask_timeout)
+        try:
+            if isinstance(before, Session) and before.waiter is not None:
+                session.waiter = Waiter(session, self._target(server), server.ask_timeout, server.on_change)
+            self._look(session)  # its first one asks for the settings
+        except BaseException:
+            session.close()
+            raise
+        return session
 
     def close(self, server: Server) -> None:
         session, server.session = server.session, None

@@ -41,6 +41,7 @@ class PostgresqlShim(Shim, BranchTable):
     )
     unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, psycopg.OperationalError)
     notes_reads: ClassVar[bool] = True
+    renews: ClassVar[bool] = True
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
 
     def __init__(self, store: Store) -> None:
@@ -124,6 +125,10 @@ class PostgresqlShim(Shim, BranchTable):
     def forget(self) -> None:
         self._rows.end()
 
+    def renew(self, server: Server) -> Look:
+        unique = bool(self.store.options.extra.get("unique_timelines", False))
+        return Look(target_of(server.target), self.store.name, server.ask_timeout, unique_timelines=unique)
+
     def close(self, server: Server) -> None:
         look, server.session = server.session, None
         if isinstance(look, Look):
@@ -135,9 +140,7 @@ class PostgresqlShim(Shim, BranchTable):
     def _look(self, server: Server) -> Look:
         look = server.session
         if not isinstance(look, Look):
-            unique = bool(self.store.options.extra.get("unique_timelines", False))
-            target = target_of(server.target)
-            look = server.session = Look(target, self.store.name, server.ask_timeout, unique_timelines=unique)
+            look = server.session = self.renew(server)
         look.set_timeout(server.ask_timeout)
         return look
 

@@ -29,6 +29,7 @@ class RedisShim(Shim, BranchTable):
 
     kind: ClassVar[str] = "redis"
     notes_reads: ClassVar[bool] = True
+    renews: ClassVar[bool] = True
     capabilities: ClassVar[Capabilities] = Capabilities(
         versions="position", push=True, tombstones=True, rest=("field", "envelope"), marks="in_band"
     )
@@ -86,6 +87,9 @@ class RedisShim(Shim, BranchTable):
             raise NotImplementedError(f"client-side tracking is not to be had there ({error})") from error
         return _Tracking(session, on_change)
 
+    def renew(self, server: Server) -> Session:
+        return Session(target_of(server.target), server.ask_timeout)
+
     def close(self, server: Server) -> None:
         session, server.session = server.session, None
         if isinstance(session, Session):
@@ -101,7 +105,7 @@ class RedisShim(Shim, BranchTable):
         session = server.session
         if not isinstance(session, Session):
             try:
-                session = server.session = Session(target_of(server.target), server.ask_timeout)
+                session = server.session = self.renew(server)
             except AuthenticationError:
                 raise  # the server's own answer, though redis-py calls it a connection's error
             except (RedisConnectionError, RedisTimeoutError) as error:
