@@ -253,6 +253,7 @@ class ClientServers(Discovery):
         self._meet = meet
         self._varies_of = varies
         self._varies = varies(client)
+        meet(client)  # first: what it reached may be a part of what is looked at
         self._looked: object = look(client)
 
     @property
