@@ -308,6 +308,18 @@ def test_an_address_that_leads_to_another_server_is_noticed(monkeypatch: pytest.
     assert time.monotonic() - moved < 8, "its thread has ended for want of barriers, and that is all"
 
 
+@pytest.mark.parametrize("listed", [[17], lambda: [17]])
+def test_replicas_that_name_no_server(listed: Any) -> None:
+    """BAR-22, OBS-14: what a shim takes for a client and is none is the programmer's mistake, with its code."""
+
+    class Urls(FakeShim):
+        def address(self, target: Any) -> str:
+            return target if isinstance(target, str) else str(target.connection_pool)
+
+    with pytest.raises(antipode.ConfigurationError, match=r"posts: int names no server.*\[AP502\]"):
+        join_store("posts", Urls, StoreOptions(replicas=listed))
+
+
 def test_a_fork_knows_what_was_known() -> None:
     """SCOPE-13: the child asks by itself."""
     store = primary_alone()

@@ -195,7 +195,7 @@ class StoreServers(ABC):
 
     def take_answer(self, source: Discovery, targets: Sequence[Any]) -> None:
         """Let a source have the servers that it names; those that nobody names any more are gone (BAR-54)."""
-        named = {self.shim.address(target): target for target in targets}
+        named = {self._address_of(target): target for target in targets}
         now = time.monotonic()
         with self.lock:
             found = {
@@ -260,7 +260,7 @@ class StoreServers(ABC):
         return tuple(address for address in left if address not in judged)
 
     def _add(self, group: dict[str, Server], target: Any, address: str | None) -> Server:
-        address = address or self.shim.address(target)
+        address = address or self._address_of(target)
         with self.lock:
             server = self.server_at(address)
             if server is None:
@@ -269,6 +269,14 @@ class StoreServers(ABC):
                 group[address] = server
                 self.generation += 1
         return server
+
+    def _address_of(self, target: Any) -> str:
+        """Return a server's address; raise ConfigurationError for what is none."""
+        try:
+            return self.shim.address(target)
+        except (AttributeError, TypeError) as error:  # the shim took it for a client
+            words = f"{self.name}: {type(target).__name__} names no server: want its URL, or a client of it (replicas=)"
+            raise ConfigurationError(words, code="AP502") from error
 
     def servers(self, *, own: bool = False, stale: bool = False) -> list[Server]:
         """Return the servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`).
