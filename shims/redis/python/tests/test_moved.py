@@ -318,3 +318,20 @@ def test_a_client_that_is_led_elsewhere_while_a_barrier_waits(redis_lab: RedisSt
     assert found.verdict is antipode.Verdict.VISIBLE
     assert address(redis_lab, "b2") in [server.address for server in found.servers if not server.left_out]
     assert redis_lab.client("b2").get(key) is not None
+
+
+@KINDS
+async def test_a_pool_that_is_given_a_way_to_make_connections(redis_lab: RedisStore, kind: str) -> None:
+    """BAR-52: a function that was set since the wrap says where the next connection leads; idle ones do not."""
+    made = pools_of(kind)
+    plain = made.Redis.from_url(redis_lab.url("a"))
+    client: Any = antipode_redis.wrap(plain, STORE)
+    asked = client.ping()
+    if kind == "asyncio":
+        await asked
+    connection = type(plain.connection_pool.make_connection())
+    port = redis_lab.server("b1").port
+    client.connection_pool.make_connection = lambda: connection(host="127.0.0.1", port=port)
+    await asyncio.to_thread(assert_judged, redis_lab, "b1")
+    if kind == "asyncio":
+        await plain.aclose()

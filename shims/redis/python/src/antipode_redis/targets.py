@@ -122,11 +122,12 @@ def servers_of(pool: Any) -> list[Target]:
         )
     if is_async:
         return [asyncio.run(_reached_by_asyncio(pool, pool.make_connection()))]
-    if not own and str(make.__module__).startswith("redis."):
-        connection = pool.connection_class(**pool.connection_kwargs)
+    if not own:  # one that is made now: an idle one leads where it was made for
+        opens = str(make.__module__).startswith("redis.")  # it may be at the most that it makes
+        connection = pool.connection_class(**pool.connection_kwargs) if opens else pool.make_connection()
         try:
             connection.connect()
-            return [target_at(pool, connection, reached_by(connection))]
+            return [target_at(pool, connection, reached_by(getattr(connection, "_conn", connection)))]
         finally:
             connection.disconnect()
     connection = pool.get_connection()
