@@ -149,8 +149,8 @@ class Barrier:
         assert self._is_over or self.wakings, "it sleeps on though all is there (NobodySleepsOn)"
         assert self.wakings <= 1, "it was released twice (WokenOnce)"
         for number, server in enumerate(self.servers):
-            proved, _, generation = server._proofs
-            assert not proved or generation == server.generation, "a proof outlives its generation"
+            proved, by = server._proofs
+            assert not proved or by.generation == server.generation, "a proof outlives its generation"
             assert server.waiters.live == 0, f"b{number} counts {server.waiters.live} who wait, of none"
             self.replace(number)
         if not self._is_over:

@@ -114,7 +114,7 @@ class Need:
         Return False where there is none. The lock of its group is held.
         """
         proof = self.server.kept_proof(self, since)
-        if proof is None or proof.generation != self.generation or self.generation != self.server.generation:
+        if proof is None or not proof.generation == self.generation == self.server.generation:
             return False
         self.asked_at = proof.asked_at
         return True
@@ -308,13 +308,12 @@ class Group:
                 if self._left or self._over:
                     return False
                 since = self._oldest
-                stale = [
-                    (need, need.generation, need.asked_at)
-                    for need in self.needs
-                    if (need.generation != need.server.generation or need.asked_at < since)
-                    and need.needs_proof
-                    and not need.renew(since)
-                ]
+                stale = []
+                for need in self.needs:
+                    generation, asked_at = need.generation, need.asked_at
+                    stands = generation == need.server.generation and asked_at >= since
+                    if not stands and need.needs_proof and not need.renew(since):
+                        stale.append((need, generation, asked_at))
                 if not stale or self.follows:  # nobody relies on a record
                     return self._end_once()
             may_be_over = False

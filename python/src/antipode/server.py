@@ -59,9 +59,8 @@ class Server:
         # Proofs: they belong to one instance and the epoch that it was in, as read in the reply that proved them.
         self._instance = ""
         self._epoch = ""
-        self._proofs: tuple[Mapping[str, int], float, int] = ({}, -1e9, 0)
-        """Per epoch how far, when that was asked for, and under which generation: one value, so that none is taken
-        with another's time."""
+        self._proofs: tuple[Mapping[str, int], Proof] = ({}, Proof(-1e9, 0, is_kept=True))
+        """Per epoch how far, and by which question: one value, so that none is taken with another's time."""
         self._said: tuple[str, int] | None = None
         """Its position as it last said it: for people, who want to know it when the proofs are dropped, too."""
         self.generation = 0
@@ -112,7 +111,7 @@ class Server:
                 applied = dict(positions)
             elif positions != applied:
                 applied = {**applied, **positions}
-            self._proofs = (applied, self._asked_at, self.generation)
+            self._proofs = (applied, Proof(self._asked_at, self.generation, is_kept=True))
             if epoch in applied:
                 self._said = epoch, applied[epoch]
                 self._pace.growth.note((instance, epoch), self._asked_at, applied[epoch])
@@ -133,7 +132,7 @@ class Server:
         """Drops every proof: the connection or the server's data may be another one (push of a full resync)."""
         with self._lock:
             self.generation += 1
-            self._proofs = ({}, -1e9, self.generation)
+            self._proofs = ({}, Proof(-1e9, self.generation, is_kept=True))
             self._instance = ""
             self._answered_at = -1e9
 
@@ -163,8 +162,8 @@ class Server:
 
     def holds(self, epoch: str, counter: int, now: float) -> bool:
         """Whether a fresh proof covers this position: no I/O, no lock."""
-        applied, asked_at, _ = self._proofs
-        return applied.get(epoch, -1) >= counter and now - asked_at <= settings().free_path_ttl
+        applied, proof = self._proofs
+        return applied.get(epoch, -1) >= counter and now - proof.asked_at <= settings().free_path_ttl
 
     def applied_in(self, epoch: str) -> int | None:
         """How far the server was last seen in an epoch; None where it has not said."""
@@ -184,7 +183,7 @@ class Server:
 
     def is_out(self, now: float) -> bool:
         """Whether it has not answered for `replica_out_after`, as far as is known lately."""
-        return self._reach.is_out(now, self._in_force.replica_out_after, self.ask_timeout)
+        return self._reach.is_down and self._reach.is_out(now, self._in_force.replica_out_after, self.ask_timeout)
 
     # Parking and giving up
 
@@ -201,7 +200,8 @@ class Server:
             except (OSError, RuntimeError, MemoryError) as error:  # nothing is asked, nothing is known (BAR-61)
                 words = f"this process can start nothing that asks {self.address} ({error})"
                 return need.group.settle(need, unproven(words, UnprovenKind.OWN_FAULT))
-            proof = self.kept_proof(need, max(need.fresh_from, now - settings().free_path_ttl))
+            since = now - settings().free_path_ttl
+            proof = self.kept_proof(need, since if since > need.fresh_from else need.fresh_from)
             if proof is not None:
                 return need.group.settle(need, VISIBLE, proof)
             if self.is_out(now):
@@ -215,10 +215,9 @@ class Server:
 
     def kept_proof(self, need: Need, since: float) -> Proof | None:
         """Return what proves a position without a question: an answer to others, asked since then (no lock)."""
-        applied, asked_at, generation = self._proofs
-        if need.counter < 0 or asked_at < since or applied.get(need.epoch, -1) < need.counter:
-            return None
-        return Proof(asked_at, generation, is_kept=True)
+        applied, proof = self._proofs
+        is_kept = need.counter >= 0 and proof.asked_at >= since and applied.get(need.epoch, -1) >= need.counter
+        return proof if is_kept else None
 
     def give_up(self, need: Need) -> None:
         """The barrier's deadline has passed, or it was cancelled."""
@@ -413,9 +412,9 @@ class Server:
             return None
         with self._lock:
             proof = Proof(self._asked_at, self._asked_under)
-            applied, proved_at, _ = self._proofs
+            applied, proved = self._proofs
             self.waiters.in_turns = shim.own_pace > 0
-            if proved_at != self._asked_at:  # this answer proves no position: what an earlier one proved is as old
+            if proved.asked_at != self._asked_at:  # no position is proved by it: what an earlier one proved is as old
                 applied = {}
             released = self.waiters.answer(ids, answers, applied, now, proof, self._epoch, self._lag(now))
         release_all(released)
