@@ -47,7 +47,7 @@ class BarrierWaits:
             return True
         plan = self.plan.with_servers_named_anew()
         # Where a client was not known, nobody tells by the store's set which servers it was led to meanwhile.
-        if plan.asked == self.plan.asked and not any(need.divided for need in group.needs):
+        if plan is self.plan and not any(need.divided for need in group.needs):
             return True
         named = {server for asked in plan.asked for server in asked.servers}
         failed = {need.server for need in group.needs if _fails(need)}

@@ -120,9 +120,10 @@ class Plan:
         return any(asked.is_outdated for asked in self.asked)
 
     def with_servers_named_anew(self) -> Plan:
-        """Return the same for the servers that are known now (BAR-65)."""
+        """Return the same for the servers that are known now (BAR-65): itself, where they are the same."""
         own = self.reach is Reach.REPLICA
-        return replace(self, asked=[Asked.of(each.store, each.ids, own=own) for each in self.asked])
+        asked = [Asked.of(each.store, each.ids, own=own) for each in self.asked]
+        return self if asked == self.asked else replace(self, asked=asked)
 
     @property
     def looks_twice(self) -> bool:
