@@ -12,6 +12,7 @@ import antipode
 import pytest
 from antipode import Lineage, WriteId, following
 from antipode.pace import CAP_S, SAFETY_NET, Pace
+from antipode.poller import Poller
 from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
 from antipode.verdict import VISIBLE, not_yet
@@ -126,6 +127,27 @@ def test_nothing_is_predicted_for_other_data(data: tuple[str, str]) -> None:
     assert played.pace.growth.look_ahead(DATA, None, played.now) is None
     played.pace.growth.note(DATA, played.now, 10)  # it went back
     assert played.pace.growth.look_ahead(DATA, 600, played.now) is None
+
+
+class _Sleep(Poller):
+    """A sleep that is only noted."""
+
+    def __init__(self) -> None:
+        self.seconds = -1.0
+
+    def rest(self, seconds: float) -> None:
+        self.seconds = seconds
+
+
+def test_glances_begin_before_a_position_that_is_expected_just_behind_the_cap() -> None:
+    """BAR-66: 48 ms ahead, by the growth: it is expected a little later, and to be glanced at from 5 ms before that."""
+    pace, sleep, now = Pace(), _Sleep(), time.monotonic()
+    for step in range(5):
+        pace.growth.note(DATA, now - (4 - step) * 0.05, 1000 + step * 50)
+    assert pace.rest(sleep, DATA, 1248, 0.005) == pytest.approx(0.01)
+    assert sleep.seconds <= 0.048
+    assert pace.rest(sleep, DATA, FAR, 0.005) == 0
+    assert sleep.seconds <= CAP_S
 
 
 class GrowingShim(PushShim):

@@ -78,14 +78,14 @@ class Growth:
         """A push: something was applied (any thread: what is lost to another one makes a prediction a little worse)."""
         self._pushed += 1
 
-    def look_ahead(self, data: object, counter: int | None, now: float) -> tuple[float, bool] | None:
+    def look_ahead(self, data: object, counter: int | None, now: float, lead: float = 0.0) -> tuple[float, bool] | None:
         """Return after how many seconds to ask, and whether this position is expected then; None where nothing tells.
 
-        Else it is further ahead than anybody looks.
+        Else it is further ahead than anybody looks. lead: so many seconds before it is expected.
         """
         if counter is None or data != self._data or not self._is_moving:
             return None
-        ahead = max(counter - self._counter, 0) * self._spent / self._grown * (1 + _LATER)
+        ahead = max(counter - self._counter, 0) * self._spent / self._grown * (1 + _LATER) - lead
         most = min(2 * self._spent, CAP_S)
         return max(self._asked_at + min(ahead, most) - now, 0.0), ahead <= most
 
@@ -134,11 +134,11 @@ class Pace:
         Return for how many seconds it is worth a glance from then on: 0 where it is further ahead, and the server is
         to be asked first. None at once where nothing tells.
         """
-        ahead = self.growth.look_ahead(data, nearest, time.monotonic())
+        ahead = self.growth.look_ahead(data, nearest, time.monotonic(), lead)
         if ahead is None or poller is None:
             return None
         seconds, is_near = ahead
-        poller.rest(seconds - lead if is_near else seconds)
+        poller.rest(seconds)
         return 2 * lead if is_near else 0.0
 
     def begin(self, now: float, *, is_paced: bool) -> None:
