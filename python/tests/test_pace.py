@@ -91,6 +91,31 @@ def test_few_pushes_are_counted() -> None:
     assert 0 <= first - wanted / 50_000 <= 2 * STEP_S
 
 
+def test_a_write_that_comes_late_is_asked_for_at_its_push() -> None:
+    """BAR-66: at 500 writes a second the third write is four milliseconds late; who asks before it, has to wait."""
+
+    def position(at: float) -> int:
+        return int(max(min(at, 0.505), at - 0.004) * 500) * 100
+
+    played = Played(position, pushes=True)
+    played.play(0.5, lambda _: FAR)
+    played.ask(is_paced=False)
+    wanted = int(played.asked[-1] * 500) * 100 + 300
+    first = played.play(0.05, lambda _: wanted)[0]
+    assert 0.51 <= first <= 0.51 + 2 * STEP_S
+
+
+def test_a_write_whose_push_is_lost_is_asked_for_soon() -> None:
+    """BAR-66: three pushes are counted, and none of them comes: a poll interval behind the time it is asked for."""
+    played = Played(lambda at: int(at * 500) * 100, pushes=True)
+    played.play(0.5, lambda _: FAR)
+    played.ask(is_paced=False)
+    wanted = int(played.asked[-1] * 500) * 100 + 300
+    played._pushes = False
+    first = played.play(0.05, lambda _: wanted)[0]
+    assert 0 <= first - wanted / 50_000 <= 1.1 * POLL_S + 2 * STEP_S
+
+
 def test_pushes_that_come_seldom_are_asked_for_each() -> None:
     """BAR-66: a write every 60 ms, and then one that is larger than those before."""
     large = 8 * 0.06

@@ -10,7 +10,8 @@ position grows:
    time in which the growth was seen, nor than `CAP_S`: so much a prediction that is wrong may cost.
 3. A push says that something was applied, and not how much; each stands for its share of the growth. One is asked for
    where those since the last answer may have brought the position, or where they come so seldom that asking for each
-   costs no more than the cap does.
+   costs no more than the cap does. Where few are to bring it they are waited for, a shortest interval longer than the
+   growth says: a write that is late comes with its push.
 4. Nothing is predicted where the position stands still, belongs to other data than before, or is not all that the
    server is asked for: then it is asked for each push, and else with a poll's back-off.
 
@@ -41,6 +42,8 @@ _LATER: Final = 0.08
 """By this share of the time ahead a question comes behind its prediction."""
 _FEW: Final = 4
 """So many pushes can be counted: of more the time tells better."""
+_PART: Final = 0.02
+"""By so much of a push the count may be wrong: writes differ a little, and sums of fractions do."""
 
 
 class Growth:
@@ -81,7 +84,7 @@ class Growth:
     def look_ahead(self, data: object, counter: int | None, now: float, lead: float = 0.0) -> tuple[float, bool] | None:
         """Return after how many seconds to ask, and whether this position is expected then; None where nothing tells.
 
-        Else it is further ahead than anybody looks. lead: so many seconds before it is expected.
+        Else it is further ahead than anybody looks. lead: so many seconds before it is expected; negative: behind that.
         """
         if counter is None or data != self._data or not self._is_moving:
             return None
@@ -91,9 +94,14 @@ class Growth:
 
     def is_pushed_to(self, counter: int) -> bool:
         """Return whether the pushes since the last answer may have brought this position, or come seldom."""
-        if self._spent >= CAP_S * self._pushes:
-            return True
-        return (counter - self._counter) * self._pushes / self._grown <= min(self._pushed, _FEW)
+        return self._spent >= CAP_S * self._pushes or self._pushes_to(counter) <= min(self._pushed, _FEW)
+
+    def is_told_by_pushes(self, counter: int) -> bool:
+        """Return whether so few pushes are to bring this position that they tell it better than the time."""
+        return self._pushes > 0 and self._pushes_to(counter) <= _FEW
+
+    def _pushes_to(self, counter: int) -> float:
+        return (counter - self._counter) * self._pushes / self._grown - _PART
 
 
 class Pace:
@@ -126,7 +134,11 @@ class Pace:
         if ahead is None or nearest is None:
             slow = self.asked_at + max(self._interval, shortest) * random.uniform(0.9, 1.1)
             return pushed if self.has_news else max(slow, soonest)
-        return pushed if self.has_news and self.growth.is_pushed_to(nearest) else max(now + ahead[0], soonest)
+        if self.has_news and self.growth.is_pushed_to(nearest):
+            return pushed
+        if self.growth.is_told_by_pushes(nearest):
+            ahead = self.growth.look_ahead(data, nearest, now, -shortest) or ahead
+        return max(now + ahead[0], soonest)
 
     def rest(self, poller: Poller | None, data: object, nearest: int | None, lead: float) -> float | None:
         """Sleep until so long before the nearest position should be there, or until somebody new waits.
