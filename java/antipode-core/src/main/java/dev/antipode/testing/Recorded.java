@@ -72,6 +72,11 @@ public final class Recorded {
     return Counts.total(what);
   }
 
+  /** Waits until so many of what summaries count are counted: some are only behind their reply. */
+  public void awaitCount(String what, long count) {
+    until(() -> count(what) == count, count + " " + what + "; there are " + count(what));
+  }
+
   private static void until(BooleanSupplier holds, String what) {
     long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
     while (!holds.getAsBoolean()) {

@@ -267,7 +267,7 @@ class FollowedReadsTest extends WithServers {
         }
         assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(30));
       }
-      assertThat(recorded.count("followed_reads")).isEqualTo(4);
+      recorded.awaitCount("followed_reads", 4);
     } finally {
       servers.lab().heal("redis", SERVER);
     }
