@@ -1,5 +1,6 @@
 // A process that hosts services: `antipode_services SERVICE…`, told what to do as benchmarks/services.md says. It ends
-// when its standard input does, so it never outlives the command that started it.
+// when its standard input does, so it never outlives the command that started it. `antipode_services courier …` is a
+// courier (benchmarks/deliveries.md).
 #include <antipode/antipode.h>
 
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "courier.h"
 #include "http.h"
 #include "services.h"
 #include "setup.h"
@@ -67,6 +69,10 @@ int main(int argc, char** argv) {
   int code = EXIT_SUCCESS;
   try {
     if (argc < 2) throw services::Failure("name the services that this process hosts");
+    if (argv[1] == std::string("courier")) {
+      services::RunCourier(std::vector<std::string>(argv + 2, argv + argc));
+      std::_Exit(code);
+    }
     process.Host(std::vector<std::string>(argv + 1, argv + argc));
     antipode::Shutdown();
   } catch (const std::exception& error) {

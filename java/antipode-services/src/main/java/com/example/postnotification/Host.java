@@ -7,6 +7,7 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,7 +17,10 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.Stream;
 
-/** The process that hosts services: benchmarks/services.md. Its arguments are their names. */
+/**
+ * The process that hosts services: benchmarks/services.md. Its arguments are their names; {@code courier} and its words
+ * make it a courier (benchmarks/deliveries.md).
+ */
 public final class Host {
   private static final Map<String, Function<Site, Service>> SERVICES = Map.of(
       "post-upload", PostUpload::new,
@@ -33,8 +37,12 @@ public final class Host {
   private Host() {}
 
   /** Hosts the services until standard input ends. */
-  public static void main(String[] names) throws IOException {
+  public static void main(String[] names) throws Exception {
     QUIET.forEach(logger -> logger.setLevel(Level.WARNING));
+    if (names.length > 0 && names[0].equals("courier")) {
+      Courier.run(Arrays.copyOfRange(names, 1, names.length));
+      return;
+    }
     Path folder = Files.createTempDirectory("antipode-services-");
     int code = 0;
     try {

@@ -1,0 +1,1 @@
+"""Messages through clients that are killed: whether each message comes, and each delivery has its lineage."""
