@@ -224,6 +224,11 @@ Reply Connection::Inside::Ack(const Envelope& envelope, bool multiple) {
 }
 
 Reply Connection::Inside::Ack(amqp_channel_t channel, std::uint64_t tag, bool multiple) {
+  if (channels_[channel].returns.GoesBack(tag)) {
+    return Reply::OfStatus(AMQP_STATUS_INVALID_PARAMETER,
+                           "BasicAck(): the message goes back to its queue, as its barrier asked, and would be lost. "
+                           "Acknowledge it only where GiveBack() was not called. [AP113]");
+  }
   return Settle(channel, tag, multiple, [&] { return amqp_basic_ack(state(), channel, tag, multiple ? 1 : 0); });
 }
 

@@ -5,6 +5,7 @@
 namespace antipode::rabbitmq {
 namespace {
 
+constexpr std::size_t kMostReturning = 1000;
 constexpr std::string_view kSettled = "it has been acknowledged or rejected already";
 
 }  // namespace
@@ -14,6 +15,8 @@ void Returns::Opened(const std::shared_ptr<Delivered>& delivered) { open_[delive
 void Returns::GiveBack(std::uint64_t tag, Clock::time_point due) {
   open_.erase(tag);
   due_[tag] = due;
+  returning_.insert(tag);
+  if (returning_.size() > kMostReturning) returning_.erase(returning_.begin());
 }
 
 std::vector<std::uint64_t> Returns::TakeDue(Clock::time_point now) {
@@ -59,6 +62,7 @@ std::vector<std::uint64_t> Returns::Settling(std::uint64_t tag, bool multiple) {
 
 void Returns::Forget(std::string_view why) {
   due_.clear();
+  returning_.clear();
   for (const auto& [tag, open] : open_) {
     if (const auto delivered = open.lock()) delivered->Settle(why);
   }

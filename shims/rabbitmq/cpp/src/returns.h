@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "message.h"
@@ -25,6 +26,9 @@ class Returns {
   // This message goes back then.
   void GiveBack(std::uint64_t tag, Clock::time_point due);
 
+  // Whether this message goes back, or has: acknowledged, it would be lost (PROP-36).
+  bool GoesBack(std::uint64_t tag) const { return returning_.count(tag) != 0; }
+
   // Those whose time has come, which are to be returned now.
   std::vector<std::uint64_t> TakeDue(Clock::time_point now);
   std::optional<Clock::time_point> NextDue() const;
@@ -41,6 +45,7 @@ class Returns {
  private:
   std::map<std::uint64_t, std::weak_ptr<Delivered>> open_;
   std::map<std::uint64_t, Clock::time_point> due_;
+  std::set<std::uint64_t> returning_;  // the latest that go back, or have: no tag comes twice in a channel's life
 };
 
 }  // namespace antipode::rabbitmq

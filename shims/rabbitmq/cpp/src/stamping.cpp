@@ -21,6 +21,7 @@ namespace {
 // What a content header frame has around its properties: 7 octets before its payload and 1 behind it, and in the
 // payload the class, the weight and the body's length.
 constexpr std::size_t kFrameOverhead = 7 + 1 + 2 + 2 + 8;
+constexpr std::size_t kMarkLength = 32;
 constexpr std::size_t kUsualFrame = 131072;
 
 // A random UUID as 32 hexadecimal digits. From the system, so that the child of a fork makes others.
@@ -85,6 +86,21 @@ Lineage Received(const Told& told, Carried& carried) {
   return other.lineage();
 }
 
+// Takes another message's mark out, whose arrival this one would prove (PROP-37). A `message_id` is a mark where the
+// lineage that came with it, or the scope's, names it.
+void RemoveMark(Properties& properties) {
+  if (Has(properties.headers(), kMarkHeader)) properties.Remove(kMarkHeader);
+  if ((properties.get()._flags & AMQP_BASIC_MESSAGE_ID_FLAG) == 0) return;
+  const std::string_view id = View(properties.get().message_id);
+  if (id.size() != kMarkLength || id.find_first_not_of("0123456789abcdef") != std::string_view::npos) return;
+  const auto names = [id](std::string_view text) { return text.find(id) != std::string_view::npos; };
+  const Carried carried(properties.headers());
+  const ScopePtr scope = CurrentScope();
+  bool is_mark = scope != nullptr && names(scope->Known().Serialize());
+  for (const amqp_table_entry_t& entry : carried.entries) is_mark = is_mark || names(View(entry.value.value.bytes));
+  if (is_mark) properties.RemoveMessageId();
+}
+
 // The lineage would make the header frame too long: it is left out, and said so, before anything is sent.
 Result<void> NoRoom(const Told& told, Properties& properties, int frame_max) {
   const std::string& name = told.store->name();
@@ -146,6 +162,11 @@ void Properties::SetMessageId(std::string text) {
   properties_._flags |= AMQP_BASIC_MESSAGE_ID_FLAG;
 }
 
+void Properties::RemoveMessageId() {
+  properties_.message_id = amqp_empty_bytes;
+  properties_._flags &= ~static_cast<amqp_flags_t>(AMQP_BASIC_MESSAGE_ID_FLAG);
+}
+
 std::optional<std::size_t> Properties::Encoded(std::size_t most) const {
   thread_local std::vector<char> buffer;
   if (buffer.size() < most) buffer.resize(most);
@@ -174,6 +195,7 @@ std::string Mark(Properties& properties) {
 
 Result<void> Stamp(const Told& told, Properties& properties, std::optional<WriteId> own, int frame_max,
                    const Site& site) {
+  if (!own) RemoveMark(properties);
   Carried carried(properties.headers());
   if (carried.foreign) {
     logs::Warn(

@@ -32,6 +32,7 @@ class Properties {
   // Makes this the one header of that name, the last one.
   void Set(std::string_view name, std::string text);
   void SetMessageId(std::string text);
+  void RemoveMessageId();
   // Their length on the wire; nothing where they do not fit into `most` octets, or cannot be written at all.
   std::optional<std::size_t> Encoded(std::size_t most) const;
 
@@ -53,7 +54,8 @@ std::string Mark(Properties& properties);
 // Whether they can be sent: AMQP wants all of a message's properties in one frame (PROP-19).
 bool FitsAFrame(const Properties& properties, int frame_max);
 
-// Puts the lineage in, as far as it may leave and there is room. `own`: the message's own identifier (`track`).
+// Puts the lineage in, as far as it may leave and there is room. `own`: the message's own identifier (`track`); without
+// one the mark of another message is taken out.
 //
 // Fails with kPendingWrite (`on_pending=raise`), and with kConfiguration where there is no room and `OnNoRoom::kRaise`
 // was said.

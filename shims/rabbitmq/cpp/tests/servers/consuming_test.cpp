@@ -232,6 +232,7 @@ TEST_F(RedeliverTest, AMessageGoesBackAndComesAgain) {  // BAR-45
     const Result<void> twice = mq.GiveBack(envelope, *result.error());
     ASSERT_FALSE(twice.ok());
     EXPECT_THAT(twice.error().message, HasSubstr("already"));
+    EXPECT_THAT(mq.BasicAck(envelope).words(), HasSubstr("would be lost"));  // PROP-36: behind the block
   }
   ASSERT_EQ(tries.size(), 3U);
   for (std::size_t at = 1; at < tries.size(); ++at) EXPECT_GE(tries[at] - tries[at - 1], 190ms);

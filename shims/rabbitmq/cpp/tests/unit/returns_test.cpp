@@ -40,5 +40,18 @@ TEST(Returns, WhatWaitsIsKept) {
   EXPECT_NE(second->Refusal(), "");
 }
 
+TEST(Returns, WhatGoesBackIsKnownToWhoeverAcknowledgesIt_PROP_36) {
+  Returns returns;
+  const auto now = Returns::Clock::now();
+  for (std::uint64_t tag = 1; tag <= 3000; ++tag) returns.GiveBack(tag, now);
+  EXPECT_TRUE(returns.GoesBack(3000)) << "before it has gone back";
+  EXPECT_EQ(returns.TakeDue(now).size(), 3000U);
+  EXPECT_TRUE(returns.GoesBack(3000)) << "and when it has";
+  EXPECT_FALSE(returns.GoesBack(1)) << "of those before the last thousand nothing is kept";
+  EXPECT_FALSE(returns.GoesBack(3001));
+  returns.Forget("the channel was closed");
+  EXPECT_FALSE(returns.GoesBack(3000)) << "its tags begin anew";
+}
+
 }  // namespace
 }  // namespace antipode::rabbitmq

@@ -213,6 +213,28 @@ TEST_F(StampingTest, ATrackedMessageHasAMarkOfItsOwn) {  // SHIM-17
   EXPECT_EQ(MarkOf(again.get()), other);
 }
 
+TEST_F(StampingTest, ACopyThatIsNotTrackedCarriesNoMarkOfTheFirst_PROP_37) {
+  const std::string mark = "0123456789abcdef0123456789abcdef";
+  const std::string lineage = "1~notifications.q._." + mark;
+  const auto id_left = [&](const std::string& id, Texts headers) {
+    amqp_basic_properties_t given = Given(std::move(headers));
+    given._flags |= AMQP_BASIC_MESSAGE_ID_FLAG;
+    given.message_id = Octets(id);
+    Properties properties(&given);
+    EXPECT_TRUE(Stamp(told, properties, std::nullopt, kFrame, Site()).ok());
+    EXPECT_FALSE(TextOf(properties.headers(), "antipode-mark"));
+    EXPECT_EQ(View(given.message_id), id) << "the caller's stay as they are";
+    const bool has_id = (properties.get()._flags & AMQP_BASIC_MESSAGE_ID_FLAG) != 0;
+    return has_id ? std::string(View(properties.get().message_id)) : std::string();
+  };
+  EXPECT_EQ(id_left(mark, {{"antipode-lineage", lineage}}), "") << "the lineage beside it names it";
+  EXPECT_EQ(id_left("order-7", {{"antipode-lineage", lineage}, {"antipode-mark", mark}}), "order-7");
+  EXPECT_EQ(id_left(mark, {}), mark) << "an application's own";
+  const Scope scope(*Lineage::Deserialize(lineage));
+  EXPECT_EQ(id_left(mark, {}), "") << "the scope names it";
+  EXPECT_EQ(id_left("order-7", {}), "order-7");
+}
+
 TEST_F(StampingTest, TheMessagesOwnIdentifierIsInItsLineage) {
   Properties properties(nullptr);
   const std::string mark = Mark(properties);

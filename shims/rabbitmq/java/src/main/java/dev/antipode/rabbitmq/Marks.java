@@ -47,9 +47,11 @@ final class Marks {
     if (mark == null) {
       mark = properties == null ? null : properties.getMessageId();
     }
-    if (mark instanceof byte[] octets) {
-      return new String(octets, StandardCharsets.UTF_8);
-    }
-    return mark instanceof String || mark instanceof LongString ? mark.toString() : null;
+    return mark instanceof byte[] || mark instanceof String || mark instanceof LongString ? text(mark) : null;
+  }
+
+  /** A value of a header that is a text, or octets. */
+  static String text(Object value) {
+    return value instanceof byte[] octets ? new String(octets, StandardCharsets.UTF_8) : value.toString();
   }
 }

@@ -30,7 +30,7 @@ final class Publishing {
 
   void publish(String exchange, String routingKey, AMQP.BasicProperties given, Send send) throws Throwable {
     if (!options.track() || !store.records()) { // with mode=off what came in is passed on, and nothing added (PROP-26)
-      AMQP.BasicProperties properties = stamping.stamped(given, null);
+      AMQP.BasicProperties properties = stamping.stamped(Stamping.withoutMark(given), null);
       if (options.track()) {
         confirms.sendUnheard(() -> send.with(properties));
       } else {

@@ -1,11 +1,14 @@
 package dev.antipode.rabbitmq;
 
 import com.rabbitmq.client.Channel;
+import dev.antipode.ConfigurationException;
 import dev.antipode.Logs;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
@@ -34,6 +37,7 @@ final class Returns {
     return thread;
   });
 
+  private static final int MOST_RETURNING = 1000; // no tag comes twice on a channel
   private static final Duration PAUSE = Duration.ofSeconds(1); // until it is tried again where no thread was to be had
 
   private final Channel plain;
@@ -41,6 +45,14 @@ final class Returns {
   private final ReentrantLock lock = new ReentrantLock();
   private final Set<Long> due = new HashSet<>(); // under the lock, like the next
   private final Map<MessageDelivery, Long> open = new HashMap<>();
+  private final Set<Long> returning = Collections.newSetFromMap(new LinkedHashMap<>() { // the last that go back, or have
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    protected boolean removeEldestEntry(Map.Entry<Long, Boolean> eldest) {
+      return size() > MOST_RETURNING;
+    }
+  });
   private final Queue<Long> ripe = new ConcurrentLinkedQueue<>(); // their delay has passed
   private final AtomicInteger undone = new AtomicInteger(); // of those; one thread a channel sees to them
 
@@ -71,6 +83,7 @@ final class Returns {
       boolean waits = goesBack && delivery.canRedeliver();
       if (waits) {
         due.add(tag);
+        returning.add(tag);
       }
       delivery.settle("its scope has ended");
       open.remove(delivery);
@@ -126,6 +139,26 @@ final class Returns {
   @FunctionalInterface
   interface Settle {
     Object run() throws Throwable;
+  }
+
+  /**
+   * The application acknowledges messages; one that goes back, or has, would be lost by that (PROP-36).
+   *
+   * @throws ConfigurationException for such a message
+   */
+  Object acknowledging(long tag, boolean multiple, Settle acknowledge) throws Throwable {
+    lock.lock();
+    try {
+      if (returning.contains(tag)) {
+        throw new ConfigurationException(
+            "AP113",
+            "a message of RabbitMQ goes back to its queue, as its barrier asked, and cannot be acknowledged: it would be "
+                + "lost. Acknowledge where it is handled, or behind that only where handle(...) gave true.");
+      }
+      return settling(tag, multiple, acknowledge);
+    } finally {
+      lock.unlock();
+    }
   }
 
   /**

@@ -20,9 +20,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.regex.Pattern;
 
 /** The properties of a message as they leave: the lineage in a copy of the headers, and nothing else is changed. */
 final class Stamping {
+  private static final Pattern MARK = Pattern.compile("[0-9a-f]{32}");
   private static final List<String> OURS = List.of(Messages.HEADER, Messages.JMS_PROPERTY);
 
   private final RegisteredStore store;
@@ -55,6 +57,34 @@ final class Stamping {
       headers.put(Marks.HEADER, mark);
     }
     return new Marked(mark, made.headers(headers.isEmpty() ? null : headers).build());
+  }
+
+  /**
+   * The properties without another message's mark, whose arrival this one would prove (PROP-37). A {@code message_id} is a
+   * mark where the lineage that came with it, or the scope's, names it.
+   */
+  static AMQP.BasicProperties withoutMark(AMQP.BasicProperties given) {
+    Map<String, Object> headers = Marks.headersOf(given);
+    boolean isMark = given != null && isNamedMark(given.getMessageId(), headers);
+    if (!isMark && !headers.containsKey(Marks.HEADER)) {
+      return given;
+    }
+    AMQP.BasicProperties.Builder made = given.builder();
+    if (!headers.isEmpty()) {
+      Map<String, Object> rest = new LinkedHashMap<>(headers);
+      rest.remove(Marks.HEADER);
+      made.headers(rest);
+    }
+    return (isMark ? made.messageId(null) : made).build();
+  }
+
+  private static boolean isNamedMark(String id, Map<String, Object> headers) {
+    if (id == null || !MARK.matcher(id).matches()) {
+      return false;
+    }
+    LineageScope scope = LineageScope.current();
+    return scope != null && scope.held().serialize().contains(id)
+        || carried(headers).values().stream().anyMatch(value -> Marks.text(value).contains(id));
   }
 
   /**

@@ -84,7 +84,10 @@ final class WrappedChannel implements InvocationHandler {
       case "getConnection" -> {
         return WrappedConnection.of(WrappedConnection.plainOf(plain.getConnection()), likewise);
       }
-      case "basicAck", "basicNack" -> {
+      case "basicAck" -> {
+        return returns.acknowledging((Long) args[0], (Boolean) args[1], () -> pass(method, args));
+      }
+      case "basicNack" -> {
         return returns.settling((Long) args[0], (Boolean) args[1], () -> pass(method, args));
       }
       case "basicReject" -> {

@@ -29,6 +29,7 @@ import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Shims;
 import dev.antipode.shim.Write;
 import dev.antipode.trust.Keys;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -36,6 +37,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.NullSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What leaves: the lineage in a copy of the headers, and nothing else is changed. */
 class PublishingTest extends WithBroker {
@@ -220,6 +224,35 @@ class PublishingTest extends WithBroker {
       assertThat((String) headersAfter(channel, queue, came).get(Messages.HEADER))
           .as("an unsealed lineage must not be sealed by us, nor look empty").startsWith(TEXT + "~_.i~_.h.k.");
     }
+  }
+
+  /** PROP-37: a copy that is not tracked would prove that the first one arrived; an application's own id stays. */
+  @ParameterizedTest
+  @NullSource
+  @ValueSource(strings = {"post-42", "0123456789abcdef0123456789abcdef"})
+  void aCopyThatIsNotTrackedCarriesNoMarkOfTheFirst(String id) throws IOException {
+    String queue = a.queue();
+    String copies = a.queue();
+    Channel plain = a.wrapped();
+    try (LineageScope scope = Antipode.scope()) {
+      a.wrapped(options().track(true)).basicPublish("", queue, id == null ? null : messageId(id), octets("42"));
+    }
+    GetResponse received = a.get(queue);
+    String mark = Marks.of(received.getProps());
+    assertThat(headersOf(received.getProps()).get(Messages.HEADER).toString()).contains(mark);
+    try (LineageScope scope = AntipodeRabbit.scopeOf(plain, received.getProps())) {
+      plain.basicPublish("", copies, received.getProps(), octets("in its scope"));
+    }
+    try (LineageScope scope = Antipode.scope()) {
+      plain.basicPublish("", copies, received.getProps(), octets("in another"));
+    }
+    plain.basicPublish("", copies, received.getProps(), octets("outside"));
+    for (int copy = 0; copy < 3; copy++) {
+      AMQP.BasicProperties copied = a.get(copies).getProps();
+      assertThat(Marks.of(copied)).isEqualTo(id);
+      assertThat(headersOf(copied)).containsKey(Messages.HEADER).doesNotContainKey(Marks.HEADER);
+    }
+    assertThat(Marks.of(received.getProps())).as("the caller's are not touched").isEqualTo(mark);
   }
 
   /** Published again with the properties that it came with, inside a scope and outside any. */

@@ -27,6 +27,8 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code redeliver}: the message goes back after a delay, as a failed delivery, while the channel does its work. */
 class RedeliverTest extends WithBroker {
@@ -248,6 +250,23 @@ class RedeliverTest extends WithBroker {
     assertThat(again.getEnvelope().isRedeliver()).isTrue();
     channel.basicAck(again.getEnvelope().getDeliveryTag(), false);
     assertThat(channel.isOpen()).isTrue();
+  }
+
+  /** PROP-36: before the message has gone back, and when it has; who handles it learns that it goes back. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 60_000})
+  void anAcknowledgementBehindIsRefused(int delay) throws IOException {
+    String queue = a.queue();
+    publish(queue, "42");
+    Channel channel = a.wrapped(after(delay));
+    GetResponse message = get(channel, queue, false);
+    assertThat(AntipodeRabbit.handle(channel, message, false, RedeliverTest::barrier)).isFalse();
+    assertThatThrownBy(() -> channel.basicAck(message.getEnvelope().getDeliveryTag(), false))
+        .isInstanceOf(ConfigurationException.class).hasMessageContaining("would be lost");
+    if (delay > 0) {
+      channel.abort();
+    }
+    until(() -> a.count(queue) == 1, "the message");
   }
 
   @Test

@@ -2,8 +2,10 @@ package dev.antipode.rabbitmq;
 
 import static dev.antipode.rabbitmq.Region.until;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.rabbitmq.client.Channel;
+import dev.antipode.ConfigurationException;
 import dev.antipode.Logs;
 import dev.antipode.testing.CapturedLogs;
 import java.io.IOException;
@@ -76,6 +78,17 @@ class ReturnsTest {
     released.countDown();
     acknowledging.join(20_000);
     assertThat(sent).containsExactly("basicNack 3", "basicAck 5");
+  }
+
+  /** PROP-36: the last thousand; what is past them the broker itself does not know any more. */
+  @Test
+  void anAcknowledgementOfAMessageThatGoesBackIsRefused() throws Throwable {
+    LongStream.range(0, 3000).forEach(this::isOver);
+    assertThatThrownBy(() -> returns.acknowledging(2999, false, () -> sent.add("basicAck 2999")))
+        .isInstanceOf(ConfigurationException.class).hasMessageContaining("would be lost");
+    assertThat(sent).isEmpty();
+    returns.acknowledging(3001, false, () -> sent.add("basicAck 3001"));
+    assertThat(sent).containsExactly("basicAck 3001");
   }
 
   @Test
