@@ -102,6 +102,22 @@ class Posts:
 
 
 @contextmanager
+def requests_of(client: Any) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """What a wrapped client sends meanwhile."""
+    sent: list[tuple[str, dict[str, Any]]] = []
+    low = client._antipode.low
+
+    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
+        sent.append((model.name, dict(params)))
+
+    low.meta.events.register("before-parameter-build.dynamodb", note)
+    try:
+        yield sent
+    finally:
+        low.meta.events.unregister("before-parameter-build.dynamodb", note)
+
+
+@contextmanager
 def answering(client: Any, operation: str, answer: Callable[[], dict[str, Any] | None]) -> Iterator[None]:
     """Answers calls in the server's place where `answer` gives an error: DynamoDB Local has no rights to be missing."""
 

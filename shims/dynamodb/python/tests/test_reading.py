@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import antipode
@@ -12,23 +11,7 @@ import pytest
 from antipode import Lineage
 from antipode.errors import BarrierTimeout
 from antipode_dynamodb.partiql import may_read, may_write
-from dynamodb_regions import STORE, TABLE, Posts, item, key
-
-
-@contextmanager
-def requests_of(client: Any) -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """What a wrapped client sends meanwhile."""
-    sent: list[tuple[str, dict[str, Any]]] = []
-    low = client._antipode.low
-
-    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
-        sent.append((model.name, dict(params)))
-
-    low.meta.events.register("before-parameter-build.dynamodb", note)
-    try:
-        yield sent
-    finally:
-        low.meta.events.unregister("before-parameter-build.dynamodb", note)
+from dynamodb_regions import STORE, TABLE, Posts, item, key, requests_of
 
 
 def test_a_read_after_a_barrier_is_strongly_consistent(posts: Posts) -> None:

@@ -12,29 +12,59 @@ from typing import Any, Final, TypeAlias
 
 from antipode.hybrid_clock import NODE_BITS, PLACE_BITS
 from antipode.wire import MAX_COUNTER
+from antipode.writeid import Ordered
 
 Item: TypeAlias = dict[str, Any]
 """An item as the low-level client has it: names to `{"S": …}`, `{"N": …}`…"""
 
 VERSION: Final = "_apv"
+CHAIN: Final = "_ape"
+"""The version with which the item's chain began; not there where that is the item's own."""
 LINEAGE: Final = "_apl"
 TOMBSTONE: Final = "_apx"
 """Seconds since 1970 after which a tombstone may go. Names are short because they count in every item."""
-NAMES: Final = {"#apv": VERSION, "#apl": LINEAGE, "#apx": TOMBSTONE}
+NAMES: Final = {"#apv": VERSION, "#ape": CHAIN, "#apl": LINEAGE, "#apx": TOMBSTONE}
 _OURS: Final = frozenset(NAMES.values())
 _NOWHERE: Final = "_ap0"
 """An attribute that no item has."""
+_CHAIN_NAME: Final = re.compile(r"0|[1-9a-f][0-9a-f]{0,15}")
 _CLAUSE: Final = re.compile(r"(?<![\w#:.])(SET|REMOVE|ADD|DELETE)(?=\s)", re.IGNORECASE)
 _IDENTIFIER: Final = re.compile(r"(?<![\w#:.])[A-Za-z_]\w*(?![\w(])")
 
 
 def version_of(item: Mapping[str, Any] | None) -> int | None:
     """The version of an item's last write; None where it was written without Antipode, or there is none."""
-    text = ((item or {}).get(VERSION) or {}).get("N")
+    return _counter(item, VERSION)
+
+
+def chain_of(item: Mapping[str, Any] | None) -> int | None:
+    """The chain of an item's last write: the version that began it. None where there is no version (SHIM-53)."""
+    version, chain = version_of(item), _counter(item, CHAIN)
+    return version if version is None or chain is None or chain > version else chain
+
+
+def _counter(item: Mapping[str, Any] | None, attribute: str) -> int | None:
+    text = ((item or {}).get(attribute) or {}).get("N")
     if not isinstance(text, str) or not text.isdecimal():
         return None
-    version = int(text)
-    return version if version <= MAX_COUNTER else None
+    number = int(text)
+    return number if number <= MAX_COUNTER else None
+
+
+def in_chain(chain: int, version: int) -> Ordered:
+    """A version as it stands in lineages: its epoch is its chain."""
+    return Ordered(f"{chain:x}", version)
+
+
+def identity_of(item: Mapping[str, Any] | None) -> Ordered | None:
+    """The version of an item's last write as it stands in lineages; None where it has none."""
+    version, chain = version_of(item), chain_of(item)
+    return None if version is None or chain is None else in_chain(chain, version)
+
+
+def named_chain(epoch: str) -> int | None:
+    """The chain that an epoch names; None where it names none."""
+    return int(epoch, 16) if _CHAIN_NAME.fullmatch(epoch) else None
 
 
 def place_of(version: int) -> int:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from antipode.shim import Write
-from antipode.writeid import Ordered
 from botocore.exceptions import ClientError
 
 from antipode_dynamodb import noting
-from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, stripped, version_of
+from antipode_dynamodb.attributes import NAMES, Item, in_chain, is_tombstone, stripped, version_of
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.guarding import Failure, Guarded, Kind, judge
 from antipode_dynamodb.keys import key_octets
@@ -19,7 +18,9 @@ from antipode_dynamodb.opaque import deleted_version
 from antipode_dynamodb.tables import Table
 from antipode_dynamodb.writing import (
     MOST_TRIES,
+    Told,
     error_code,
+    ignore,
     known_table,
     native,
     raised,
@@ -89,7 +90,9 @@ def write_batch(binding: Binding, operation: str, params: dict[str, Any]) -> Any
         elif request.deletes and request.table.ttl is None:
             write.record(deleted_version(request.version))
         else:
-            write.record(Ordered("", request.version))
+            write.record(in_chain(request.version, request.version))  # it proves itself alone (SHIM-52)
+        if request.changes and id(request) not in left:
+            binding.chains.put(request.octets, request.version)
     return result
 
 
@@ -191,7 +194,7 @@ def _left_over(requests: Sequence[_Request], result: dict[str, Any]) -> set[int]
 _IDEMPOTENT: Final = "ClientRequestToken"
 
 
-def write_transaction(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+def write_transaction(binding: Binding, operation: str, params: dict[str, Any], told: Told = ignore) -> Any:
     """A transaction: every action with a version of its own."""
     if params.get(_IDEMPOTENT):
         detail = (
@@ -208,17 +211,20 @@ def write_transaction(binding: Binding, operation: str, params: dict[str, Any]) 
         return native(binding, operation, params, "rights", "a table's key is not known; see the line before")
     binding.observe_scope()
     text = binding.text_at_rest()
-    actions = [_begun(binding, action, text) for action in actions]
+    actions = [_begun(binding, action, key, text) for action, key in zip(actions, octets, strict=True)]
     writes = [
         _begin_action(binding, action, key)
         for action, key in zip(actions, octets, strict=True)
         if isinstance(action, Guarded) and action.kind is not Kind.CHECK
     ]
     try:
-        actions, result = _run(binding, params, actions)
+        actions, result = _run(binding, params, actions, told)
     except BaseException as error:
         settle(writes, error)
         raise
+    for action, key in zip(actions, octets, strict=True):
+        if isinstance(action, Guarded) and action.kind is not Kind.CHECK:
+            binding.chains.put(key, action.left_chain)
     recorded = [action for action in actions if isinstance(action, Guarded) and action.kind is not Kind.CHECK]
     for action, write in zip(recorded, writes, strict=True):
         if action.changes_nothing:
@@ -230,7 +236,7 @@ def write_transaction(binding: Binding, operation: str, params: dict[str, Any]) 
         elif action.kind is Kind.DELETE and not action.leaves_tombstone:
             write.record(deleted_version(action.version))
         else:
-            write.record(Ordered("", action.version))
+            write.record(action.identity)
     return result
 
 
@@ -260,16 +266,18 @@ def _octets(action: Guarded | dict[str, Any]) -> bytes:
     return key_octets(action.table.name, action.table.keys, attributes)
 
 
-def _begun(binding: Binding, action: Guarded | dict[str, Any], text: str) -> Guarded | dict[str, Any]:
-    return replace(action, version=binding.clock.next(), text=text) if isinstance(action, Guarded) else action
+def _begun(binding: Binding, action: Guarded | dict[str, Any], key: bytes, text: str) -> Guarded | dict[str, Any]:
+    if isinstance(action, dict):
+        return action
+    return replace(action, version=binding.clock.next(), text=text, chain=binding.chain_at(key))
 
 
 def _run(
-    binding: Binding, params: dict[str, Any], actions: list[Guarded | dict[str, Any]]
+    binding: Binding, params: dict[str, Any], actions: list[Guarded | dict[str, Any]], told: Told
 ) -> tuple[list[Guarded | dict[str, Any]], Any]:
     for tries in range(MOST_TRIES + 1):
         if tries == MOST_TRIES:
-            actions = [replace(a, unguarded=True) if isinstance(a, Guarded) else a for a in actions]
+            actions = [a.given_up() if isinstance(a, Guarded) else a for a in actions]
         items = [_sent(action) for action in actions]
         try:
             return actions, binding.low._make_api_call("TransactWriteItems", {**params, "TransactItems": items})
@@ -279,7 +287,7 @@ def _run(
             reasons = error.response.get("CancellationReasons") or []
             again = _again(binding, actions, reasons)
             if again is None or tries == MOST_TRIES:
-                _clean(actions, reasons)
+                _clean(actions, reasons, told)
                 raise
             actions = again
     raise AssertionError("not reached")
@@ -314,11 +322,13 @@ def _again(
     return changed if learned else None
 
 
-def _clean(actions: Sequence[Guarded | dict[str, Any]], reasons: Sequence[dict[str, Any]]) -> None:
+def _clean(actions: Sequence[Guarded | dict[str, Any]], reasons: Sequence[dict[str, Any]], told: Told) -> None:
     """The reasons as DynamoDB gives them without us."""
     for action, reason in zip(actions, reasons, strict=False):
         if isinstance(action, dict) or reason.get("Code") != "ConditionalCheckFailed":
             continue
         item = reason.pop("Item", None)
-        if item and not is_tombstone(item) and action.params.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD":
-            reason["Item"] = stripped(item)
+        if item and action.params.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD":
+            told(action.table, item, True)
+            if not is_tombstone(item):
+                reason["Item"] = stripped(item)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from antipode import telemetry
 from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.hybrid_clock import HybridClock
 from antipode.lineage import EMPTY, Lineage
+from antipode.recent import Recent
 from antipode.scope import current_scope
 from antipode.settings import settings
 from antipode.shim import Server, Store
 from antipode.writeid import Ordered
 
+from antipode_dynamodb.attributes import place_of
 from antipode_dynamodb.plain import Conversion
 from antipode_dynamodb.tables import Tables, table_name
+
+_MOST_CHAINS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Binding:
     rest: str
     waits: bool
     consistent: str
+    chains: Recent[bytes, int | None] = field(default_factory=lambda: Recent(_MOST_CHAINS))
+    """The chains of the items that were written or read last: a wrong guess costs one more request."""
 
     def has(self, table: str) -> bool:
         """Whether a table belongs to the store."""
@@ -52,8 +58,13 @@ class Binding:
         if scope is None or scope.recorded_lineage is EMPTY:
             return
         for write_id in scope.recorded_lineage.of_store(self.store.name):
-            if isinstance(write_id.version, Ordered) and not write_id.version.epoch:
+            if isinstance(write_id.version, Ordered):
                 self.clock.observe(write_id.version.counter)
+
+    def chain_at(self, key: bytes) -> int | None:
+        """The chain that the item with this key is likely to have here; None where nothing is known of it."""
+        chain = self.chains.get(key)
+        return chain if chain is not None and place_of(chain) == place_of(self.clock.node) else None
 
     def version_after(self, seen: int | None) -> tuple[int, bool]:
         """A version greater than what was seen at a key; false where none is left above a forged one (SHIM-28)."""

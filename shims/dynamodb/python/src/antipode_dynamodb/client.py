@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode_dynamodb import batches, partiql
+from antipode_dynamodb import partiql
+from antipode_dynamodb.batches import write_batch, write_transaction
 from antipode_dynamodb.binding import Binding
-from antipode_dynamodb.hiding import READS, read_items, unsure
+from antipode_dynamodb.hiding import READS, read_items, unsure, write_and_give
 from antipode_dynamodb.writing import KINDS, write_item
 
 Handler = Callable[[Binding, str, dict[str, Any]], Any]
@@ -40,10 +41,10 @@ def _is_ours(binding: Binding, operation: str, params: dict[str, Any]) -> bool:
 
 
 HANDLERS: Final[dict[str, Handler]] = {
-    **dict.fromkeys(KINDS, write_item),
+    **dict.fromkeys(KINDS, functools.partial(write_and_give, write_item)),
     **dict.fromkeys(READS, read_items),
-    "BatchWriteItem": batches.write_batch,
-    "TransactWriteItems": batches.write_transaction,
+    "BatchWriteItem": write_batch,
+    "TransactWriteItems": functools.partial(write_and_give, write_transaction),
     "ExecuteStatement": partiql.execute,
     "BatchExecuteStatement": partiql.execute,
     "ExecuteTransaction": partiql.execute,

@@ -11,17 +11,23 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
+from antipode.writeid import Ordered
+
 from antipode_dynamodb.attributes import (
+    CHAIN,
     LINEAGE,
     TOMBSTONE,
     VERSION,
     Item,
     as_if_absent,
     both,
+    chain_of,
     edited_update,
+    in_chain,
     is_tombstone,
     lineage_text,
     number,
+    place_of,
     stripped,
     version_of,
     with_names,
@@ -30,9 +36,10 @@ from antipode_dynamodb.attributes import (
 from antipode_dynamodb.tables import Table
 
 TOMBSTONE_LIFE_S: Final = 24 * 3600
-_OLDER: Final = "(attribute_not_exists(#apv) OR #apv < :apv)"
-_OLDER_LIVE: Final = "(attribute_not_exists(#apv) OR (#apv < :apv AND attribute_not_exists(#apx)))"
-_SECOND: Final = "(attribute_exists(#apx) AND #apv < :apv)"
+_FIRST: Final = "attribute_not_exists(#apv)"
+_ABOVE: Final = "(attribute_not_exists(#apv) OR #apv < :apv)"
+_LINKED: Final = "(#apv < :apv AND (#ape = :ape OR (attribute_not_exists(#ape) AND #apv = :ape)))"
+"""By them alone a greater version of a chain is one that was written later (SHIM-53)."""
 
 
 class Mode(Enum):
@@ -69,6 +76,26 @@ class Guarded:
     """What rests there now, and is in `text`: an update keeps values of earlier writers, and what they depend on."""
     unguarded: bool = False
     """Our condition was given up, after many tries."""
+    chain: int | None = None
+    """The chain that it goes on with; None: it begins one."""
+    above: bool = False
+    """It begins a chain above whatever is there, and not where no version is."""
+
+    @property
+    def identity(self) -> Ordered:
+        """Its version as it stands in lineages."""
+        return in_chain(self.version if self.chain is None else self.chain, self.version)
+
+    @property
+    def left_chain(self) -> int | None:
+        """The chain of the item that it leaves; None where it leaves none."""
+        if self.mode is Mode.ABSENT or (self.kind is Kind.DELETE and not self.leaves_tombstone):
+            return None
+        return self.version if self.chain is None else self.chain
+
+    def given_up(self) -> Guarded:
+        """The same action without our condition: what it leaves is of no chain that was there."""
+        return replace(self, unguarded=True, chain=None, above=True)
 
     @property
     def leaves_tombstone(self) -> bool:
@@ -106,6 +133,8 @@ class Guarded:
     def beside(self) -> Item:
         """What of ours an item holds."""
         ours: Item = {VERSION: number(self.version)}
+        if self.chain is not None:
+            ours[CHAIN] = number(self.chain)
         if self.text:
             ours[LINEAGE] = {"S": self.text}
         return ours
@@ -143,16 +172,13 @@ class Guarded:
             guard = "attribute_exists(#apx)" if self.mode is Mode.TOMBSTONE else "attribute_not_exists(#apx)"
             params["ConditionExpression"] = both(own, guard)
             return
-        with_names(params, "#apv")
-        with_values(params, apv=number(self.version))
+        guard = self._order(params)
         if self.mode is Mode.TOMBSTONE:
-            guard = _SECOND
-        elif own is None and self.kind is Kind.PUT:
-            guard = _OLDER  # what is there is replaced whole, a tombstone too
-        else:
-            guard = _OLDER_LIVE
-        if "#apx" in guard:
             with_names(params, "#apx")
+            guard += " AND attribute_exists(#apx)"
+        elif own is not None or self.kind is not Kind.PUT:  # else what is there is replaced whole, a tombstone too
+            with_names(params, "#apx")
+            guard += " AND attribute_not_exists(#apx)"
         if self.leaves_tombstone and self.mode is Mode.LIVE:
             with_names(params, apk=self.table.keys[0])
             guard = f"attribute_exists(#apk) AND {guard}"
@@ -165,10 +191,29 @@ class Guarded:
                 guard += " AND #apl = :apo"
         params["ConditionExpression"] = both(own, guard)
 
+    def _order(self, params: dict[str, Any]) -> str:
+        """The condition that keeps versions growing, and chains in order."""
+        with_names(params, "#apv")
+        if self.chain is not None:
+            with_names(params, "#ape")
+            with_values(params, apv=number(self.version), ape=number(self.chain))
+            return _LINKED
+        if self.above or (self.kind is Kind.DELETE and not self.leaves_tombstone):  # what is deleted has no chain
+            with_values(params, apv=number(self.version))
+            return _ABOVE
+        return _FIRST
+
     def _dress_update(self, params: dict[str, Any]) -> None:
         with_names(params, "#apv")
         with_values(params, apv=number(self.version))
         to_set, to_remove = ["#apv = :apv"], []
+        if self.chain is not None:
+            with_names(params, "#ape")
+            with_values(params, ape=number(self.chain))
+            to_set.append("#ape = :ape")
+        elif self.above or self.unguarded:
+            with_names(params, "#ape")
+            to_remove.append("#ape")
         if self.text:
             with_names(params, "#apl")
             with_values(params, apl={"S": self.text})
@@ -209,21 +254,42 @@ def judge(action: Guarded, item: Item | None) -> tuple[Failure, Guarded]:
     if action.kind is not Kind.CHECK and seen is not None and seen == action.version:
         return Failure.DONE, action
     tombstone, absent = is_tombstone(item), not item
+    again = _linked(action, item)
     if action.mode is Mode.LIVE:
         if tombstone and (action.kind is not Kind.PUT or has_own):
-            return Failure.OURS, replace(action, mode=Mode.TOMBSTONE, old_text=None)
+            return Failure.OURS, replace(again, mode=Mode.TOMBSTONE, old_text=None)
         if absent and action.leaves_tombstone:
-            return Failure.OURS, replace(action, mode=Mode.ABSENT)
+            return Failure.OURS, replace(again, mode=Mode.ABSENT)
         if (
             action.kind is Kind.UPDATE
             and action.text
             and lineage_text(item) not in {None, action.text, action.old_text}
         ):
-            return Failure.OURS, replace(action, old_text=lineage_text(item))
+            return Failure.OURS, replace(again, old_text=lineage_text(item))
     elif (action.mode is Mode.TOMBSTONE) != tombstone or (action.mode is Mode.ABSENT) != absent:
-        return Failure.OURS, replace(action, mode=Mode.LIVE)
-    if action.kind is not Kind.CHECK and seen is not None and seen > action.version:
-        return Failure.OURS, action
+        return Failure.OURS, replace(again, mode=Mode.LIVE)
+    if action.kind is not Kind.CHECK and not _holds(action, item):
+        return Failure.OURS, again
     if has_own:
         return Failure.THEIRS, action
-    return Failure.OURS, action  # somebody wrote between: look again
+    return Failure.OURS, again  # somebody wrote between: look again
+
+
+def _linked(action: Guarded, item: Item | None) -> Guarded:
+    """The same action with a condition that holds at this item: it goes on with the chain of its own region."""
+    chain = chain_of(item)
+    if chain is None:
+        return replace(action, chain=None, above=False)
+    is_own = place_of(chain) == place_of(action.version)
+    return replace(action, chain=chain if is_own else None, above=not is_own)
+
+
+def _holds(action: Guarded, item: Item | None) -> bool:
+    """Whether the condition of an action that keeps versions in order holds at this item."""
+    seen = version_of(item)
+    if seen is None:
+        return action.chain is None
+    if action.chain is not None:
+        return seen < action.version and chain_of(item) == action.chain
+    is_first = not action.above and (action.kind is not Kind.DELETE or action.leaves_tombstone)
+    return not is_first and seen < action.version

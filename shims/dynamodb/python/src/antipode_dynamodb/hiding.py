@@ -13,32 +13,32 @@ from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
 from antipode.settings import settings
 from antipode.wait_on_read import wait_first
-from antipode.writeid import Ordered
 
 from antipode_dynamodb import noting
 from antipode_dynamodb.attributes import (
     NAMES,
     Item,
     both,
+    chain_of,
+    identity_of,
     is_tombstone,
     lineage_text,
     stripped,
-    version_of,
     with_names,
 )
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.keys import key_octets, parse_key
 from antipode_dynamodb.opaque import content_version
 from antipode_dynamodb.plain import for_questions
+from antipode_dynamodb.statements import BEFORE, reads_index
 from antipode_dynamodb.tables import Table, table_name
-from antipode_dynamodb.writing import known_table, native
+from antipode_dynamodb.writing import Told, ignore, known_table, native
 
 _LEGACY: Final = frozenset({"QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator", "KeyConditions"})
+GIVING: Final = ("ReturnValues", "ReturnValuesOnConditionCheckFailure")
+"""Words by which a write gives back what is there."""
 _AFTER_A_PROOF_S: Final = 10.0
 """So long after a barrier has passed all reads that do not say otherwise are strongly consistent."""
-_ON_INDEX: Final = re.compile(r"\bFROM\s+(\"[^\"]+\"|[\w-]+)\s*\.\s*[\w\"]", re.IGNORECASE)
-BEFORE: Final = r"(?>\s+|--[^\r\n]*(?:[\r\n]|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*+"
-"""Blanks and comments in a statement: nothing of a comment is ever given back, so that its end is its end."""
 _SELECT: Final = re.compile(rf"^{BEFORE}SELECT\b{BEFORE}(?!\*)", re.IGNORECASE)
 
 
@@ -96,7 +96,7 @@ class Read:
 
     def saw(self, table: Table | None, item: Item, *, whole: bool) -> None:
         """A value was read; `whole`: with every attribute that it has."""
-        version, name = version_of(item), self.binding.store.name
+        version, name = identity_of(item), self.binding.store.name
         texts = [text for text in [lineage_text(item)] if text is not None]
         beside = self.binding.lineage_of(texts)
         for reading in (self._reading, self._merged):
@@ -106,7 +106,7 @@ class Read:
             if table is None or (version is None and not whole):
                 reading.marked(name)
                 continue
-            covers = content_version(item) if version is None else Ordered("", version)
+            covers = content_version(item) if version is None else version
             try:
                 octets = key_octets(table.name, table.keys, item)
             except (KeyError, ValueError, TypeError):  # an index or a projection without the key
@@ -114,11 +114,21 @@ class Read:
             else:
                 reading.saw(self.binding.store.write_id(octets, covers))
 
-    def missed(self) -> None:
-        """What is read cannot be told."""
+    def given(self, table: Table | None, item: Item, whole: bool) -> None:
+        """A write has given an item back, with our attributes; of a part of it nobody knows what it depends on."""
+        if whole:
+            self.saw(table, item, whole=True)
+        else:
+            self._mark()
+
+    def _mark(self) -> None:
         for reading in (self._reading, self._merged):
             if reading is not None:
                 reading.marked(self.binding.store.name)
+
+    def missed(self) -> None:
+        """What is read cannot be told."""
+        self._mark()
         self.finish()
 
     def finish(self) -> None:
@@ -149,6 +159,29 @@ def write_and_read(binding: Binding, operation: str, params: dict[str, Any], wri
     finally:
         if read.noted is not None:
             read.noted.failed()
+
+
+def write_and_give(
+    write: Callable[[Binding, str, dict[str, Any], Told], Any], binding: Binding, operation: str, params: dict[str, Any]
+) -> Any:
+    """Do a write; one that gives values back waits as a read does, and what they depend on is collected (SHIM-44)."""
+    if not _gives_back(params):
+        return write(binding, operation, params, ignore)
+    read = Read(binding)
+    try:
+        read.wait()
+        return write(binding, operation, params, read.given)
+    finally:
+        read.finish()
+        if read.noted is not None:
+            read.noted.failed()
+
+
+def _gives_back(params: dict[str, Any]) -> bool:
+    """Whether a write may give back what is there: its result, or the error of its condition."""
+    items = [item for item in params.get("TransactItems") or () if isinstance(item, dict)]
+    parts = [params, *(part for item in items for part in item.values())]
+    return any(isinstance(part, dict) and part.get(word, "NONE") != "NONE" for part in parts for word in GIVING)
 
 
 def unsure(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
@@ -192,8 +225,8 @@ def _followed(
         followed.over(binding.server)
         return
     item = result.get("Item")
-    version, key = version_of(item), _key_of(binding, params)
-    exact = {} if version is None or key is None else {key: Ordered("", version)}
+    version, key = identity_of(item), _key_of(binding, params)
+    exact = {} if version is None or key is None else {key: version}
 
     def again() -> Any:
         own = for_questions(binding.low, binding.server.ask_timeout)
@@ -228,9 +261,9 @@ def _key_of(binding: Binding, params: dict[str, Any]) -> bytes | None:
 def _project(read: Read, table: Table | None, params: dict[str, Any]) -> None:
     """Asks for our attributes, too, where the application names those that it wants."""
     if read.collects:
-        wanted = ["#apv", "#apl", "#apx"]
+        wanted = ["#apv", "#ape", "#apl", "#apx"]
     elif read.noted is not None:
-        wanted = ["#apv", "#apx"]
+        wanted = ["#apv", "#ape", "#apx"]
     else:
         wanted = ["#apx"] if _may_hold_tombstones(table) else []
     if not wanted or "IndexName" in params:  # an index need not have them
@@ -293,7 +326,7 @@ def _ask_transact(read: Read, params: dict[str, Any]) -> None:
 
 
 def _ask_statement(read: Read, params: dict[str, Any]) -> None:
-    if _ON_INDEX.search(params.get("Statement", "")) is None:  # an index need not have our attributes
+    if not reads_index(params.get("Statement", "")):  # an index need not have our attributes
         params["Statement"] = _SELECT.sub(_selected(read), params.get("Statement", ""))
         _strengthen(read, params)
 
@@ -311,7 +344,7 @@ def _ask_statements(read: Read, params: dict[str, Any]) -> None:
 
 
 def _selected(read: Read) -> str:
-    ours = ("_apx", "_apv", "_apl") if read.collects else ("_apx",)
+    ours = ("_apx", "_apv", "_ape", "_apl") if read.collects else ("_apx",)
     return "SELECT " + "".join(f'"{name}", ' for name in ours)
 
 
@@ -324,7 +357,10 @@ def _table(read: Read, params: dict[str, Any]) -> Table | None:
 
 def _give_get(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
     if "Item" in result and read.binding.has(params["TableName"]):
-        item = _shown(read, _table(read, params), result["Item"], params.get("Key"), noting.is_whole(params))
+        table, chain = _table(read, params), chain_of(result["Item"])
+        if chain is not None and table is not None:  # who reads an item may write it next
+            read.binding.chains.put(key_octets(table.name, table.keys, params["Key"]), chain)
+        item = _shown(read, table, result["Item"], params.get("Key"), noting.is_whole(params))
         if item is None:
             del result["Item"]
         else:

@@ -10,9 +10,8 @@ from antipode.recorder import GONE, THERE, Changed, NotedRead, Seen, note_read, 
 from antipode.scope import current_scope
 from antipode.settings import settings
 from antipode.shim import Write
-from antipode.writeid import Ordered
 
-from antipode_dynamodb.attributes import TOMBSTONE, Item, is_tombstone, stripped, version_of
+from antipode_dynamodb.attributes import TOMBSTONE, Item, identity_of, is_tombstone, stripped, version_of
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.guarding import Kind
 from antipode_dynamodb.keys import canonical_number, key_octets
@@ -116,8 +115,8 @@ def _of_statements(binding: Binding, params: Mapping[str, Any], result: Mapping[
 
 def _found(binding: Binding, table: Table, key: Item, item: Item | None, whole: bool) -> Seen:
     octets = key_octets(table.name, table.keys, key)
-    version = version_of(item)
-    exact = None if version is None else binding.store.write_id(octets, Ordered("", version))
+    version = identity_of(item)
+    exact = None if version is None else binding.store.write_id(octets, version)
     if item is None:
         return Seen(octets, GONE)
     if is_tombstone(item):

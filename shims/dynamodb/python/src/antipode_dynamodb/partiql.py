@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from antipode_dynamodb.binding import Binding
-from antipode_dynamodb.hiding import BEFORE, read_items, write_and_read
+from antipode_dynamodb.hiding import read_items, write_and_read
+from antipode_dynamodb.statements import BEFORE
 from antipode_dynamodb.writing import native
 
 _NO_VERSION: Final = (

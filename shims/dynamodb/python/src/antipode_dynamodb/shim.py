@@ -16,7 +16,7 @@ from antipode.writeid import Opaque, Ordered, WriteId
 from botocore.exceptions import ClientError, HTTPClientError, NoCredentialsError
 
 from antipode_dynamodb import doctor, preparing
-from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, place_of, version_of
+from antipode_dynamodb.attributes import NAMES, Item, chain_of, is_tombstone, named_chain, version_of
 from antipode_dynamodb.keys import key_octets, parse_key
 from antipode_dynamodb.opaque import content_version, deletion_of, is_content
 from antipode_dynamodb.plain import for_questions
@@ -116,7 +116,7 @@ class DynamoDbShim(Shim):
         version = write_id.version
         if write_id.is_position:
             return unproven("DynamoDB has versions of items, and no positions")
-        if isinstance(version, Ordered) and version.epoch:
+        if isinstance(version, Ordered) and version.epoch and named_chain(version.epoch) is None:
             return unproven(f"a version of epoch {version.epoch} is none of this store's")
         if isinstance(version, Opaque) and deletion_of(version) is None and not is_content(version):
             return unproven("this opaque version is none of this store's")
@@ -153,7 +153,7 @@ class DynamoDbShim(Shim):
                 if table not in whole:
                     names = session.tables.get(table).keys
                     short = {f"#k{index}": name for index, name in enumerate(names)}
-                    part["ExpressionAttributeNames"] = short | {"#apv": NAMES["#apv"], "#apx": NAMES["#apx"]}
+                    part["ExpressionAttributeNames"] = short | {name: NAMES[name] for name in ("#apv", "#ape", "#apx")}
                     part["ProjectionExpression"] = ", ".join(part["ExpressionAttributeNames"])
                 part["Keys"].append(keys[table, octets])
             found |= self._ask(session, some, request)
@@ -248,7 +248,7 @@ def judge(write_id: WriteId, item: Item | None) -> Visibility:
     if isinstance(version, Opaque):
         deleted = deletion_of(version)
         if at is not None and deleted is not None and at > deleted:
-            return _passed(at, deleted)
+            return _passed(at, deleted, linked=False)
         if item and at is not None:
             return not_yet("the item is there still, with an older version")
         return unproven(
@@ -261,24 +261,22 @@ def judge(write_id: WriteId, item: Item | None) -> Visibility:
             return not_yet("an item without a version is there, written without Antipode: an older or a newer one")
         return not_yet("no such item yet")
     if at >= version.counter:
-        return VISIBLE if at == version.counter else _passed(at, version.counter)
+        linked = at == version.counter or (bool(version.epoch) and chain_of(item) == named_chain(version.epoch))
+        return _passed(at, version.counter, linked=linked)
     what = "the tombstone of an older version" if is_tombstone(item) else "an older version"
     return not_yet(f"{what} is there ({at}, wanted {version.counter}): not arrived, or passed over by another region's")
 
 
-def _passed(there: int, counter: int) -> Visibility:
-    """Whether a greater version was written behind this one (SHIM-52).
+def _passed(there: int, counter: int, *, linked: bool) -> Visibility:
+    """Whether a greater version was written behind this one (SHIM-52); linked: it is of the same chain.
 
-    Of one region it was, as each write is guarded there. Among regions the service keeps the last by its own clocks,
-    and a machine's clock that is ahead gives the earlier write the greater version.
-
-    That does not hold of one region where nothing guards: a batch takes no conditions, and a key whose version is gone
-    (deleted in a table without time to live, or put by code without Antipode) has nothing that a write must pass.
-    There the lesser version may be the later one, and the version does not say so: this is a known false pass.
+    Only within a chain conditions kept the order. Among regions the service keeps the last by its own clocks; a batch
+    takes no conditions; a key whose version is gone (deleted without a tombstone, put by code without Antipode) has
+    nothing that a write must pass: there a machine's clock that is ahead gives the earlier write the greater version.
     """
-    if place_of(there) == place_of(counter) or seconds_of(there) - seconds_of(counter) > _SURE_S:
+    if linked or seconds_of(there) - seconds_of(counter) > _SURE_S:
         return VISIBLE
     return unproven(
-        f"a version of another region is there ({there}, wanted {counter}), of nearly the same time: by the writers' "
-        "clocks nobody can tell which of the two the service took last"
+        f"a version is there ({there}, wanted {counter}) of nearly the same time, which no condition put behind it: of "
+        "another region, by a batch, or where no version was. By the writers' clocks nobody can tell which came last"
     )

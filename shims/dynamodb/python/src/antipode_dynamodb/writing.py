@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from antipode import logs
 from antipode.shim import Write
-from antipode.writeid import Ordered
 from botocore.exceptions import (
     ClientError,
     NoCredentialsError,
@@ -17,7 +16,7 @@ from botocore.exceptions import (
 )
 
 from antipode_dynamodb import noting
-from antipode_dynamodb.attributes import is_tombstone, lineage_text, stripped, version_of
+from antipode_dynamodb.attributes import Item, is_tombstone, lineage_text, stripped, version_of
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.guarding import Failure, Guarded, Kind, Mode, judge
 from antipode_dynamodb.keys import key_octets
@@ -28,6 +27,8 @@ KINDS: Final = {"PutItem": Kind.PUT, "UpdateItem": Kind.UPDATE, "DeleteItem": Ki
 _OPERATIONS: Final = {kind: operation for operation, kind in KINDS.items()}
 _LEGACY: Final = frozenset({"Expected", "AttributeUpdates", "ConditionalOperator"})
 MOST_TRIES: Final = 30
+Told: TypeAlias = Callable[[Table | None, Item, bool], None]
+"""Who is told of what a write gives back: the table, the item with our attributes, whether it has all of them."""
 NOT_SENT: Final = (ParamValidationError, NoCredentialsError, PartialCredentialsError)
 
 
@@ -88,14 +89,19 @@ def known_table(binding: Binding, name: str) -> Table | None:
         return None
 
 
-def write_item(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+def ignore(table: Table | None, item: Item, whole: bool) -> None:
+    """Nobody asks what a write gives back."""
+
+
+def write_item(binding: Binding, operation: str, params: dict[str, Any], told: Told = ignore) -> Any:
     """One write, with a version that is greater than any that the item had."""
     table = known_table(binding, params.get("TableName", ""))
     if table is None:
-        return native(binding, operation, params, "rights", "the table's key is not known; see the line before")
+        words = "the table's key is not known; see the line before"
+        return _bare(native(binding, operation, params, "rights", words), told)
     if _LEGACY & params.keys():
         words = "AttributeUpdates and Expected carry no version; use UpdateExpression and ConditionExpression"
-        return native(binding, operation, params, "legacy", words)
+        return _bare(native(binding, operation, params, "legacy", words), told)
     kind = KINDS[operation]
     try:
         octets = key_octets(table.name, table.keys, params["Item" if kind is Kind.PUT else "Key"])
@@ -107,19 +113,30 @@ def write_item(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     if write.noted is not None:
         noting.changes(write, table, octets, kind, params.get("Item"))
     try:
-        action, result = _run(binding, Guarded(kind, params, table, binding.clock.next(), text))
+        first = Guarded(kind, params, table, binding.clock.next(), text, chain=binding.chain_at(octets))
+        action, result = _run(binding, first, told)
     except BaseException as error:
         settle([write], error)
         raise
-    _record(binding, write, action, result)
-    return _as_native(action, result)
+    _record(write, action, result)
+    binding.chains.put(octets, action.left_chain)
+    return _as_native(action, result, told)
 
 
-def _run(binding: Binding, action: Guarded) -> tuple[Guarded, dict[str, Any]]:
+def _bare(result: dict[str, Any], told: Told) -> dict[str, Any]:
+    """What a write without a version gives."""
+    if "Attributes" in result:
+        told(None, result["Attributes"], False)
+        result["Attributes"] = stripped(result["Attributes"])
+    return result
+
+
+def _run(binding: Binding, action: Guarded, told: Told) -> tuple[Guarded, dict[str, Any]]:
+    attempts = 0
     asks_old = action.kind is Kind.DELETE and action.table.ttl is None
     for tries in range(MOST_TRIES + 1):
         if tries == MOST_TRIES:
-            action = replace(action, unguarded=True)
+            action = action.given_up()
         kind, request = action.request()
         if asks_old:
             request["ReturnValues"] = "ALL_OLD"
@@ -129,11 +146,14 @@ def _run(binding: Binding, action: Guarded) -> tuple[Guarded, dict[str, Any]]:
             if error_code(error) != "ConditionalCheckFailedException":
                 raise
             item = error.response.get("Item")
+            attempts += _attempts_before(error)
             failure, action = judge(action, item)
             if failure is Failure.DONE:
                 return action, _done(action, error)
             if failure is Failure.THEIRS or tries == MOST_TRIES:
-                raise _own_error(action, error) from None
+                # An answer that was lost before may have been that of a write that others have written over.
+                error.response["ResponseMetadata"]["RetryAttempts"] = attempts
+                raise _own_error(action, error, told) from None
             action = raised(binding, action, item)
     raise AssertionError("not reached")
 
@@ -144,10 +164,11 @@ def raised(binding: Binding, action: Guarded, item: Mapping[str, Any] | None) ->
     text = action.text
     if action.old_text is not None and action.old_text == lineage_text(item):
         text = binding.text_of(binding.lineage_of([action.text]) | binding.lineage_of([action.old_text]))
-    return replace(action, version=version, text=text, unguarded=not fits)
+    action = replace(action, version=version, text=text)
+    return action if fits else action.given_up()
 
 
-def _record(binding: Binding, write: Write, action: Guarded, result: Mapping[str, Any]) -> None:
+def _record(write: Write, action: Guarded, result: Mapping[str, Any]) -> None:
     if action.changes_nothing:
         write.abandon()
     elif action.unguarded:
@@ -160,10 +181,10 @@ def _record(binding: Binding, write: Write, action: Guarded, result: Mapping[str
         else:  # nothing was there
             write.abandon()
     else:
-        write.record(Ordered("", action.version))
+        write.record(action.identity)
 
 
-def _as_native(action: Guarded, result: dict[str, Any]) -> dict[str, Any]:
+def _as_native(action: Guarded, result: dict[str, Any], told: Told) -> dict[str, Any]:
     """The result as DynamoDB gives it without us."""
     old = result.get("Attributes")
     if old is None:
@@ -171,6 +192,8 @@ def _as_native(action: Guarded, result: dict[str, Any]) -> dict[str, Any]:
     wanted = action.params.get("ReturnValues", "NONE")
     was_tombstone = is_tombstone(old) or action.mode is Mode.TOMBSTONE
     kept = stripped(old)
+    if wanted != "NONE":
+        told(action.table, {**action.params.get("Key", {}), **old}, wanted in {"ALL_OLD", "ALL_NEW"})
     if wanted == "NONE" or not kept or (wanted in {"ALL_OLD", "UPDATED_OLD"} and was_tombstone):
         del result["Attributes"]
     else:
@@ -187,10 +210,12 @@ def _done(action: Guarded, error: ClientError) -> dict[str, Any]:
     return result
 
 
-def _own_error(action: Guarded, error: ClientError) -> ClientError:
+def _own_error(action: Guarded, error: ClientError, told: Told) -> ClientError:
     """The error of the application's own condition, as DynamoDB gives it without us."""
     item = error.response.pop("Item", None)
     wanted = action.params.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+    if wanted and item:
+        told(action.table, item, True)
     if wanted and item and not is_tombstone(item):
         error.response["Item"] = stripped(item)
     return error

@@ -1,0 +1,223 @@
+"""What a greater version proves: of its own chain alone, which conditions kept in order (SHIM-52, SHIM-53)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import antipode
+import pytest
+from antipode import Lineage, Ordered, Verdict, WriteId
+from antipode.hybrid_clock import HybridClock, place_number
+from antipode_dynamodb.attributes import identity_of
+from antipode_dynamodb.shim import judge
+from dynamodb_regions import STORE, TABLE, Posts, item, key, requests_of, until
+
+
+def ahead(posts: Posts, table: str = TABLE, at: str = "a") -> Any:
+    """A client of another process, whose machine's clock is 50 s ahead."""
+    client = posts.wrap(at, tables=[table])
+    place = place_number(posts.lab.region(at))
+    clock = HybridClock(place=place, time_ns=lambda: time.time_ns() + 50 * 10**9)
+    client._antipode = replace(client._antipode, clock=clock)
+    return client
+
+
+def behind(posts: Posts, table: str = TABLE, at: str = "a") -> Any:
+    """A client of another process, which has seen nothing of the others' versions."""
+    client = posts.wrap(at, tables=[table])
+    client._antipode = replace(client._antipode, clock=HybridClock(place=place_number(posts.lab.region(at))))
+    return client
+
+
+def put(client: Any, name: str, value: str, table: str = TABLE) -> Lineage:
+    with antipode.scope() as scope:
+        client.put_item(TableName=table, Item=item(name, value))
+        return scope.lineage
+
+
+def update(client: Any, name: str, value: str, table: str = TABLE) -> Lineage:
+    with antipode.scope() as scope:
+        client.update_item(
+            TableName=table,
+            Key=key(name),
+            UpdateExpression="SET #v = :v",
+            ExpressionAttributeNames={"#v": "value"},
+            ExpressionAttributeValues={":v": {"S": value}},
+        )
+        return scope.lineage
+
+
+def shown(posts: Posts, at: str, name: str, table: str) -> str | None:
+    found = posts.plain[at].get_item(TableName=table, Key=key(name), ConsistentRead=True).get("Item")
+    return None if found is None else str(found["value"]["S"])
+
+
+def assert_passes_only_behind_it(posts: Posts, lineage: Lineage, name: str, value: str, table: str = TABLE) -> None:
+    """b1 and b2 show something earlier, of a greater version; the write itself arrives when the links carry."""
+    assert lineage.is_complete()
+    assert_greater_there(posts, lineage, name, table)
+    assert posts.verdict(lineage) is Verdict.UNPROVEN
+    posts.lab.heal(wait=False)
+    until(lambda: all(shown(posts, at, name, table) == value for at in posts.readers), "it arrives")
+    assert posts.look(lineage).complete
+
+
+def assert_greater_there(posts: Posts, lineage: Lineage, name: str, table: str = TABLE) -> None:
+    [write_id] = lineage.of_store(STORE)
+    assert isinstance(write_id.version, Ordered)
+    for reader in posts.readers:
+        held = posts.plain[reader].get_item(TableName=table, Key=key(name), ConsistentRead=True)["Item"]
+        assert int(held["_apv"]["N"]) > write_id.version.counter, "else nothing is tested"
+
+
+def partition(posts: Posts) -> None:
+    for reader in posts.readers:
+        posts.lab.partition(reader)
+
+
+def delete_without_tombstone(posts: Posts, name: str) -> None:
+    posts.wrap("a", tables=["lasting"]).delete_item(TableName="lasting", Key=key(name))
+
+
+def delete_without_antipode(posts: Posts, name: str) -> None:
+    posts.plain["a"].delete_item(TableName=TABLE, Key=key(name))
+
+
+def put_without_antipode(posts: Posts, name: str) -> None:
+    posts.plain["a"].put_item(TableName=TABLE, Item=item(name, "plain"))
+
+
+BREAKS = {
+    "deleted without a tombstone": ("lasting", delete_without_tombstone),
+    "deleted without Antipode": (TABLE, delete_without_antipode),
+    "put without Antipode": (TABLE, put_without_antipode),
+}
+
+
+@pytest.mark.parametrize("write", [put, update], ids=["put", "update"])
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_key_whose_version_is_gone_begins_a_chain(posts: Posts, how: str, write: Callable[..., Lineage]) -> None:
+    """SHIM-52: the version that was there, which was greater, proves nothing of what is written now."""
+    table, end = BREAKS[how]
+    name = f"gone {how} {write.__name__}"
+    put(ahead(posts, table), name, "earlier", table)
+    until(lambda: all(shown(posts, at, name, table) == "earlier" for at in posts.readers), "the earlier one arrives")
+    partition(posts)
+    end(posts, name)
+    client = behind(posts, table)
+    write(client, name, "later", table)
+    lineage = update(client, name, "latest", table)
+    assert_passes_only_behind_it(posts, lineage, name, "latest", table)
+
+
+@pytest.mark.parametrize("deletes", [False, True], ids=["put", "delete"])
+def test_a_batch_proves_itself_alone(posts: Posts, deletes: bool) -> None:
+    """SHIM-52: it takes no conditions, so another writer may come between its look and its write."""
+    name = f"batch {deletes}"
+    put(posts.wrapped["a"], name, "first")
+    client, other = behind(posts), ahead(posts)
+
+    def between(**_: Any) -> None:
+        put(other, name, "between")
+        until(lambda: all(posts.shows(at, name) == "between" for at in posts.readers), "that one arrives")
+        partition(posts)
+
+    low = client._antipode.low
+    low.meta.events.register_first("before-call.dynamodb.BatchWriteItem", between)
+    request = {"DeleteRequest": {"Key": key(name)}} if deletes else {"PutRequest": {"Item": item(name, "batch")}}
+    try:
+        with antipode.scope() as scope:
+            client.batch_write_item(RequestItems={TABLE: [request]})
+            lineage = scope.lineage
+    finally:
+        low.meta.events.unregister("before-call.dynamodb.BatchWriteItem", between)
+    assert lineage.is_complete()
+    assert_greater_there(posts, lineage, name)
+    assert posts.verdict(lineage) is Verdict.UNPROVEN
+    posts.lab.heal(wait=False)
+    wanted = None if deletes else "batch"
+    until(lambda: all(posts.shows(at, name) == wanted for at in posts.readers), "it arrives")
+    assert posts.look(lineage).complete
+
+
+def test_a_write_behind_another_regions_begins_a_chain(posts: Posts) -> None:
+    """SHIM-52: what this region wrote before another one came between is of another chain."""
+    posts.lab.clock("b1", 30_000)
+    name = "there and back"
+    first = put(ahead(posts), name, "a")
+    until(lambda: all(posts.shows(at, name) == "a" for at in posts.names), "it arrives")
+    with antipode.scope():
+        put(posts.wrapped["b1"], name, "b")
+    until(lambda: all(posts.shows(at, name) == "b" for at in posts.names), "the other region's wins")
+    second = put(behind(posts), name, "a again")
+    [one], [other] = first.of_store(STORE), second.of_store(STORE)
+    assert isinstance(one.version, Ordered)
+    assert isinstance(other.version, Ordered)
+    assert one.version.epoch != other.version.epoch
+
+
+def test_a_greater_version_of_a_chain_proves_a_lesser_one(posts: Posts) -> None:
+    """SHIM-30, SHIM-53: writers that know nothing of each other go on with one chain, whatever they write by."""
+    name = "chained"
+    lineages = [put(posts.wrap("a"), name, "0"), update(posts.wrap("a"), name, "1"), put(posts.wrap("a"), name, "2")]
+    with antipode.scope() as scope:
+        action = {"Put": {"TableName": TABLE, "Item": item(name, "3")}}
+        posts.wrap("a").transact_write_items(TransactItems=[action])
+        lineages.append(scope.lineage)
+    with antipode.scope() as scope:
+        posts.wrap("a").delete_item(TableName=TABLE, Key=key(name))
+        lineages.append(scope.lineage)
+    lineages.append(put(posts.wrap("a"), name, "last"))
+    lineages.append(update(posts.wrap("a"), name, "the last"))
+    until(lambda: all(posts.shows(at, name) == "the last" for at in posts.readers), "all arrive")
+    partition(posts)  # the last one alone is there
+    for lineage in lineages:
+        assert posts.look(lineage).complete
+    joined = reduce(or_, lineages)
+    assert len(joined.of_store(STORE)) == 1
+
+
+def test_who_wrote_or_read_an_item_writes_it_in_one_request(posts: Posts) -> None:
+    """SHIM-7: the chain is known then; else it is one request more."""
+    client, stranger, reader = posts.wrap("a"), posts.wrap("a"), posts.wrap("a")
+    with requests_of(client) as sent:
+        put(client, "counted", "1")
+        put(client, "counted", "2")
+        update(client, "counted", "3")
+    assert len(sent) == 3
+    with requests_of(stranger) as sent:
+        put(stranger, "counted", "4")
+    assert len(sent) == 2
+    reader.get_item(TableName=TABLE, Key=key("counted"))
+    with requests_of(reader) as sent:
+        put(reader, "counted", "5")
+    assert len(sent) == 1
+
+
+def test_writes_of_two_regions_stand_side_by_side(posts: Posts) -> None:
+    """SHIM-53: a lineage that joins them waits for both; of the greater one alone it does not pass."""
+    name = "two regions"
+    partition(posts)
+    first = put(posts.wrapped["b1"], name, "from b1")
+    second = put(ahead(posts), name, "from a")
+    joined = first | second
+    assert len(joined.of_store(STORE)) == 2
+    assert Lineage.deserialize(joined.serialize()) == joined
+    assert not posts.look(joined, 0.5).satisfied
+
+
+def test_a_version_of_an_earlier_release_proves_itself_alone() -> None:
+    """SHIM-53: lineages that are under way have no chain, and items no attribute that names one."""
+    now = HybridClock(place=1)
+    old, new = now.next(), now.next()
+    there = {"_apv": {"N": str(old)}}
+    assert judge(WriteId(STORE, b"k", Ordered("", old)), there).verdict is Verdict.VISIBLE
+    assert judge(WriteId(STORE, b"k", Ordered("", old)), {"_apv": {"N": str(new)}}).verdict is Verdict.UNPROVEN
+    assert identity_of(there) == Ordered(f"{old:x}", old)
+    forged = {"_apv": {"N": str(old)}, "_ape": {"N": str(new)}}
+    assert identity_of(forged) == identity_of(there)
