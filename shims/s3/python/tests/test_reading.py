@@ -188,7 +188,7 @@ def test_counters_that_are_read_are_passed_by_the_next_write(images: Images) -> 
     """A reader that writes next writes what is newer, though its clock is behind."""
     key = new_key()
     ahead = images.shim.clock.next() + (30_000 * 256 << 14)
-    value = {metadata.NAME: metadata.spell(ahead)}
+    value = {metadata.NAME: metadata.spell(Ordered("", ahead))}
     images.plain_a.put_object(Bucket=BUCKET, Key=key, Body=b"1", Metadata=value)
     images.a.get_object(Bucket=BUCKET, Key=key)
     written = images.put(key, b"2")

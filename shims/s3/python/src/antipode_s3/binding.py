@@ -7,7 +7,9 @@ from antipode.lineage import Lineage
 from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
 from antipode.store import Store, StoreOptions
+from antipode.writeid import Ordered
 
+from antipode_s3.chains import Chains
 from antipode_s3.probe import Facts, shortcomings
 from antipode_s3.shim import S3Shim
 from antipode_s3.targets import Target
@@ -24,6 +26,7 @@ class Binding:
         """What this client was wrapped with; other clients of the store may differ."""
         self.facts = facts
         self.rests = options.rest == "native"
+        self.chains = Chains()
         self._generation = -1
         self._records = self._merges = self._waits = self._follows = False
 
@@ -76,10 +79,10 @@ class Binding:
         """The version of the next write of a key (SHIM-26)."""
         return self.shim.next_counter(key, lineage)
 
-    def observe(self, counter: int | None) -> None:
+    def observe(self, version: Ordered | None) -> None:
         """A version was seen: the ones that this process gives are greater."""
-        if counter is not None:
-            self.shim.clock.observe(counter)
+        if version is not None:
+            self.shim.clock.observe(version.counter)
 
     def warn_before_writing(self) -> None:
         """Says, at most once a minute, what keeps the writes of this client from readers elsewhere."""

@@ -14,7 +14,7 @@ from antipode.lineage import EMPTY, Lineage
 from antipode.reading import current_reading
 from antipode.scope import current_scope
 from antipode.wait_on_read import wait_first
-from antipode.writeid import Opaque, Ordered
+from antipode.writeid import Opaque
 from botocore.exceptions import BotoCoreError, ClientError
 from opentelemetry import context as otel
 
@@ -76,9 +76,9 @@ def copy(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
     try:
         answer = send(client, operation, changed)
     except BaseException as error:
-        failed(write, error, sent())
+        version.failed(write, error, sent())
         raise
-    version.record(write)
+    version.record(write, answer)
     return answer
 
 
@@ -151,9 +151,9 @@ def _depends(client: Any, source: _Source, binding: Binding) -> Lineage:
     lineage = metadata.lineage_of(source.rest, store.store.name, store.options.lineage_in)
     if owner is None:
         return lineage
-    owner.observe(source.rest.counter)
-    if source.rest.counter is not None:
-        return lineage | Lineage([owner.store.write_id(octets(source.key), Ordered("", source.rest.counter))])
+    owner.observe(source.rest.version)
+    if source.rest.version is not None:
+        return lineage | Lineage([owner.store.write_id(octets(source.key), source.rest.version)])
     if source.version and source.version != "null":
         return lineage | Lineage([owner.store.write_id(octets(source.key), Opaque(source.version))])
     return lineage | EMPTY.marked_incomplete(owner.store.name)

@@ -37,9 +37,9 @@ def over(
     operation: str,
     params: Mapping[str, Any],
     answer: Mapping[str, Any] | ClientError,
-    counter: int | None = None,
+    version: Ordered | None = None,
 ) -> None:
-    """The answer has come, with this counter in its metadata. What is compared is the object's tag and version."""
+    """The answer has come, with this version in its metadata. What is compared is the object's tag and version."""
     target, timeout = target_of(binding.server.target), binding.server.ask_timeout
 
     def again() -> Any:
@@ -58,7 +58,7 @@ def over(
     if operation not in READS_OBJECT or (isinstance(answer, ClientError) and status_of(answer) != 404):
         followed.over(binding.server)
         return
-    exact = {} if counter is None else {octets(params["Key"]): Ordered("", counter)}
+    exact = {} if version is None else {octets(params["Key"]): version}
     followed.over(binding.server, lambda: _ABSENT if absent else _shown(answer), repeat=again, versions=exact)
 
 

@@ -11,15 +11,17 @@ from typing import Any, Final, NamedTuple
 from antipode import wire
 from antipode.hybrid_clock import seconds_of
 from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
-from antipode.writeid import Opaque, WriteId
+from antipode.writeid import Opaque, Ordered, WriteId
 from botocore.exceptions import ClientError
 
 from antipode_s3 import metadata
+from antipode_s3.chains import is_chain
 from antipode_s3.probe import READING, grant, raise_unavailable, status_of
 
 NO_PROXY: Final = "X-Minio-Source-Proxy-Request"
 """MinIO answers for an object that it lacks by asking the other site, unless a request says this."""
-_MOST_VERSIONS: Final = 20
+_MOST_ASKED: Final = 20
+"""So many versions of a key are asked for in one look."""
 _LONGEST_S: Final = 7 * 86400.0
 """S3 takes a request whose time is 15 minutes off, and an upload in parts has its counter from when it was created. So
 long after a counter was given its write has come, or never will."""
@@ -32,7 +34,8 @@ class Current(NamedTuple):
     """The version that readers of a key get."""
 
     there: bool
-    counter: int | None = None
+    own: Ordered | None = None
+    """Our version of it."""
     version: str = ""
     """Its VersionId; of a delete marker, too."""
     marker: bool = False
@@ -68,7 +71,7 @@ class Bucket:
         self.name = name
         self.requests = 0
         """Questions asked so far."""
-        self._counters: OrderedDict[tuple[str, str], int | None] = OrderedDict()
+        self._owns: OrderedDict[tuple[str, str], Ordered | None] = OrderedDict()
 
     # Questions
 
@@ -85,9 +88,9 @@ class Bucket:
             marker = headers.get("x-amz-delete-marker") == "true"
             return Current(False, None, headers.get("x-amz-version-id", ""), marker)
         version = answer.get("VersionId", "")
-        counter = metadata.read(answer.get("Metadata")).counter
-        self._know(key, version, counter)
-        return Current(True, counter, version)
+        own = metadata.read(answer.get("Metadata")).version
+        self._know(key, version, own)
+        return Current(True, own, version)
 
     def has(self, key: str, version: str) -> bool:
         """Whether this very version, or delete marker, is there."""
@@ -104,22 +107,29 @@ class Bucket:
             raise
         return True
 
-    def keeps(self, key: str, counter: int) -> bool:
-        """Whether the version with this counter is among those that the bucket keeps of the key."""
+    def keeps(self, key: str, wanted: Ordered) -> bool:
+        """Whether this version is among those that the bucket keeps of the key."""
         self.requests += 1
         answer = self.client.list_object_versions(Bucket=self.name, Prefix=key)
-        issued = seconds_of(counter)
+        issued = seconds_of(wanted.counter)
         distance = {
             item["VersionId"]: abs(item["LastModified"].timestamp() - issued)
             for item in answer.get("Versions", [])
             if item["Key"] == key
         }
-        near = sorted(distance, key=distance.__getitem__)[:_MOST_VERSIONS]
-        return any(self._counter_of(key, version) == counter for version in near)
+        asked = 0
+        for version in sorted(distance, key=distance.__getitem__):
+            if (key, version) not in self._owns:
+                if asked == _MOST_ASKED:
+                    continue  # until the next look; what is known costs nothing
+                asked += 1
+            if _is(self._own_of(key, version), wanted):
+                return True
+        return False
 
-    def _counter_of(self, key: str, version: str) -> int | None:
-        if (key, version) in self._counters:
-            return self._counters[key, version]
+    def _own_of(self, key: str, version: str) -> Ordered | None:
+        if (key, version) in self._owns:
+            return self._owns[key, version]
         self.requests += 1
         try:
             answer = self.client.head_object(Bucket=self.name, Key=key, VersionId=version)
@@ -128,15 +138,15 @@ class Bucket:
             if status_of(error) not in (404, 405):
                 raise
             return None
-        counter = metadata.read(answer.get("Metadata")).counter
-        self._know(key, version, counter)
-        return counter
+        own = metadata.read(answer.get("Metadata")).version
+        self._know(key, version, own)
+        return own
 
-    def _know(self, key: str, version: str, counter: int | None) -> None:
+    def _know(self, key: str, version: str, own: Ordered | None) -> None:
         if version and version != "null":
-            self._counters[key, version] = counter
-            if len(self._counters) > _MOST_KNOWN:
-                self._counters.popitem(last=False)
+            self._owns[key, version] = own
+            if len(self._owns) > _MOST_KNOWN:
+                self._owns.popitem(last=False)
 
     # Answers
 
@@ -153,18 +163,18 @@ class Bucket:
                     return VISIBLE
                 return not_yet("that version is not there")
             now = self.current(key)
-            if now.counter == version.counter or _is_long_after(now.counter, version.counter):
+            if _is(now.own, version) or _is_after(now.own, version):
                 return VISIBLE
             if now.version and look.is_due(now.version):
-                if self.keeps(key, version.counter):
+                if self.keeps(key, version):
                     return VISIBLE  # superseded: the store put something else after it
                 look.done(now.version)
         except ClientError as error:
             return self._refused(error)
         if now.there:
-            if now.counter is None:
+            if now.own is None:
                 return not_yet("a version of others is there")
-            if now.counter < version.counter:
+            if now.own.counter < version.counter:
                 return not_yet("an older version is there")
             return not_yet("another version is there, and nothing says that the store took it after this one")
         return not_yet("it is deleted there" if now.marker else "no such object there")
@@ -180,17 +190,29 @@ class Bucket:
         return unproven(str(error))
 
 
-def _is_long_after(there: int | None, counter: int) -> bool:
-    """Whether a version is so much greater that it came after that one, whatever clocks and uploads in parts did."""
-    return there is not None and seconds_of(there) - seconds_of(counter) > _LONGEST_S
+def _is(there: Ordered | None, wanted: Ordered) -> bool:
+    """Whether it is this very version; lineages and objects of an earlier release name no chain."""
+    if there is None or there.counter != wanted.counter:
+        return False
+    return there.epoch == wanted.epoch or not (there.epoch and wanted.epoch)
+
+
+def _is_after(there: Ordered | None, wanted: Ordered) -> bool:
+    """Whether a version came behind that one: it is a greater one of its chain, or so much greater that it did,
+    whatever clocks and uploads in parts have done (SHIM-52, SHIM-53)."""
+    if there is None or there.counter < wanted.counter:
+        return False
+    if wanted.epoch and there.epoch == wanted.epoch:
+        return True
+    return seconds_of(there.counter) - seconds_of(wanted.counter) > _LONGEST_S
 
 
 def _unfit(write_id: WriteId) -> Visibility | None:
     """Why a write identifier cannot be asked for in S3."""
     if write_id.is_position:
         return unproven("S3 has no positions")
-    if not isinstance(write_id.version, Opaque) and write_id.version.epoch:
-        return unproven("S3 has no epochs")
+    if isinstance(write_id.version, Ordered) and not is_chain(write_id.version.epoch):
+        return unproven(f"S3 has no epochs such as {write_id.version.epoch}")
     if wire.is_hashed(write_id.key):
         return unproven(
             "its key travels as a hash, so that the object cannot be asked for: hash_keys=False, short keys"

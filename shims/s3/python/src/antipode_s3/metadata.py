@@ -1,13 +1,15 @@
 """What rests beside an object: its version and the lineage of its writer, in one entry of its metadata (spec SHIM-9).
 
-    x-amz-meta-antipode: 1k3v9c0q8z6wm 1~blog-acl..0-1.57
+    x-amz-meta-antipode: 1k3v9c0q8z6wm.4jx0k2ab 1~blog-acl..0-1.57
 
-The version is the counter in base 36, lower case; the lineage, in the wire form, follows after a space where it is not
+The version is the counter and the name of its chain, in base 36, lower case (an earlier release wrote no chain); the
+lineage, in the wire form, follows after a space where it is not
 empty. S3 takes 2 KB of metadata an object, names and values together.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -16,18 +18,21 @@ from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.lineage import EMPTY, Lineage
 from antipode.trust import trust_settings
 from antipode.wire import MAX_COUNTER
+from antipode.writeid import Ordered
+
+from antipode_s3.chains import base36
 
 NAME: Final = "antipode"
 MOST_BYTES: Final = 2048
 """What S3 takes of user metadata: the octets of all names and values. MinIO counts the names' prefix, too."""
 _PREFIX: Final = len("x-amz-meta-")
-_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_VERSION: Final = re.compile(r"([0-9a-z]{1,13})(?:\.([0-9a-z]{1,8}))?")
 
 
 class Rest(NamedTuple):
     """What was found beside an object."""
 
-    counter: int | None
+    version: Ordered | None
     """Its version; None where it was written without Antipode, or by something that broke it."""
     lineage: str = ""
     """The text of the lineage, not looked at yet."""
@@ -38,13 +43,9 @@ class Rest(NamedTuple):
 NOTHING: Final = Rest(None)
 
 
-def spell(counter: int) -> str:
-    """A counter in base 36."""
-    digits = ""
-    while counter:
-        counter, digit = divmod(counter, 36)
-        digits = _DIGITS[digit] + digits
-    return digits or "0"
+def spell(version: Ordered) -> str:
+    """A version as it stands in the metadata."""
+    return f"{base36(version.counter)}.{version.epoch}" if version.epoch else base36(version.counter)
 
 
 def read(metadata: Mapping[str, str] | None) -> Rest:
@@ -52,13 +53,12 @@ def read(metadata: Mapping[str, str] | None) -> Rest:
     value = (metadata or {}).get(NAME)
     if value is None:
         return NOTHING
-    version, _, lineage = value.partition(" ")
-    if not 0 < len(version) <= 13 or set(version) - set(_DIGITS):
+    spelled, _, lineage = value.partition(" ")
+    found = _VERSION.fullmatch(spelled)
+    counter = -1 if found is None else int(found[1], 36)
+    if found is None or counter > MAX_COUNTER:
         return Rest(None, broken=True)
-    counter = int(version, 36)
-    if counter > MAX_COUNTER:
-        return Rest(None, broken=True)
-    return Rest(counter, lineage.strip())
+    return Rest(Ordered(found[2] or "", counter), lineage.strip())
 
 
 def lineage_of(rest: Rest, store: str, lineage_in: bool) -> Lineage:
@@ -69,7 +69,7 @@ def lineage_of(rest: Rest, store: str, lineage_in: bool) -> Lineage:
 
 
 def with_rest(
-    given: Mapping[str, Any] | None, counter: int, lineage: Lineage, store: str, lineage_out: bool
+    given: Mapping[str, Any] | None, own: Ordered, lineage: Lineage, store: str, lineage_out: bool
 ) -> dict[str, Any] | None:
     """The application's metadata with our entry; None where there is no room even for the version.
 
@@ -77,7 +77,7 @@ def with_rest(
     """
     metadata: dict[str, Any] = {str(name): value for name, value in (given or {}).items() if str(name).lower() != NAME}
     used = sum(_PREFIX + len(name.encode()) + len(str(value).encode()) for name, value in metadata.items())
-    version = spell(counter)
+    version = spell(own)
     room = MOST_BYTES - used - _PREFIX - len(NAME) - len(version)
     if room < 0:
         return None

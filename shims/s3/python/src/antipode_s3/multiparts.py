@@ -17,9 +17,8 @@ from typing import Any, Final
 
 from antipode import telemetry
 from antipode.hybrid_clock import seconds_of
-from antipode.scope import current_scope
 from antipode.store import Write
-from antipode.writeid import Opaque, Ordered
+from antipode.writeid import Opaque
 
 from antipode_s3.binding import Binding
 from antipode_s3.client_calls import send, sent
@@ -52,7 +51,7 @@ def create(client: Any, binding: Binding, operation: str, params: dict[str, Any]
     if not client._antipode_managed or is_copy():  # nobody has looked at a copy's source
         beside = beside.marked_incomplete(binding.store.name)
         telemetry.incomplete("multipart", binding.store.name)
-    version = Versioned(binding, key, params.get("Metadata"), beside=beside)
+    version = Versioned(binding, key, params.get("Metadata"), beside=beside, apart=True)
     write = binding.store.begin(key)
     try:
         changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
@@ -82,10 +81,10 @@ def complete(client: Any, binding: Binding, operation: str, params: dict[str, An
     with _lock:
         _open.pop(place, None)
     mark = str(answer.get("VersionId") or "")
-    if upload is not None and not _is_late(binding, key, upload.version.counter):
-        upload.version.record(write)
+    if upload is not None and time.time() - seconds_of(upload.version.version.counter) <= _LONGEST_S:
+        upload.version.record(write, answer)
     elif mark and mark != "null":
-        # Created by another process, long ago, or something greater was written meanwhile: the store's own name of it.
+        # Created by another process, or so long ago that its counter says too little: the store's own name of it.
         write.record(Opaque(mark))
     else:
         write.record_incomplete("multipart", "the bucket named no version for the upload")
@@ -102,21 +101,3 @@ def abort(client: Any, binding: Binding, operation: str, params: dict[str, Any])
     if upload is not None:
         upload.write.abandon()
     return answer
-
-
-def _is_late(binding: Binding, key: bytes, counter: int) -> bool:
-    """Whether an upload's counter says too little of when it was completed."""
-    return time.time() - seconds_of(counter) > _LONGEST_S or _overtaken(binding, key, counter)
-
-
-def _overtaken(binding: Binding, key: bytes, counter: int) -> bool:
-    """Whether the scope holds a greater version of the key than this one: it would absorb it, and came before it."""
-    scope = current_scope()
-    if scope is None or binding.store.name not in scope.recorded_lineage.stores:
-        return False
-    octets = binding.store.write_id(key, Ordered("", 0)).key
-    return any(
-        isinstance(known.version, Ordered) and known.version.counter > counter
-        for known in scope.recorded_lineage.of_store(binding.store.name)
-        if known.key == octets
-    )

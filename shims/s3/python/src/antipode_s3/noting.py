@@ -36,16 +36,16 @@ def over(
     operation: str,
     params: Mapping[str, Any],
     answer: Mapping[str, Any] | ClientError,
-    counter: int | None = None,
+    version: Ordered | None = None,
 ) -> None:
-    """The answer has come, with this counter in the object's metadata."""
+    """The answer has come, with this version in the object's metadata."""
     key = octets(params.get("Key", ""))
     if isinstance(answer, ClientError):
         if status_of(answer) == 404 and operation in READS_OBJECT:
             noted.over([Seen(key, GONE)])
         else:
             noted.failed()
-    elif operation in READS_OBJECT and counter is not None:
-        noted.over([Seen(key, version=binding.store.write_id(key, Ordered("", counter)))])
+    elif operation in READS_OBJECT and version is not None:
+        noted.over([Seen(key, version=binding.store.write_id(key, version))])
     else:
         noted.over([Seen(key)])

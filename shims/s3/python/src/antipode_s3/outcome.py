@@ -13,7 +13,8 @@ from botocore.exceptions import ClientError
 
 from antipode_s3 import metadata
 from antipode_s3.binding import Binding
-from antipode_s3.probe import attempts_of, status_of
+from antipode_s3.chains import alone
+from antipode_s3.probe import attempts_in, attempts_of, status_of
 
 NO_ROOM: Final = (
     "the object's own metadata leaves no room for a version: S3 takes 2 KB an object, names and values together"
@@ -40,28 +41,43 @@ class Versioned:
     """A version that is about to be made: its counter, and the metadata that carries it."""
 
     def __init__(
-        self, binding: Binding, key: bytes, given: Mapping[str, Any] | None, *, beside: Lineage | None = None
+        self,
+        binding: Binding,
+        key: bytes,
+        given: Mapping[str, Any] | None,
+        *,
+        beside: Lineage | None = None,
+        apart: bool = False,
     ) -> None:
+        """apart: other writes of the key may begin and end while this one is under way, however long."""
         lineage = outgoing() if beside is None else beside
         scope = current_scope()
-        self._binding = binding
-        self.counter, self._greater = binding.next_counter(key, EMPTY if scope is None else scope.recorded_lineage)
+        counter, self._greater = binding.next_counter(key, EMPTY if scope is None else scope.recorded_lineage)
+        self._turn = alone() if apart else binding.chains.turn(key)
+        self.version = Ordered(self._turn.name, counter)
         self.metadata = metadata.with_rest(
             given,
-            self.counter,
+            self.version,
             lineage if binding.rests else EMPTY,
             binding.store.name,
             binding.options.lineage_out,
         )
 
-    def record(self, write: Write) -> None:
+    def record(self, write: Write, answer: Mapping[str, Any]) -> None:
         """The version was made."""
+        # An attempt before this one, whose answer was lost, may still be done.
+        self._turn.end(certain=not attempts_in(answer))
         if self.metadata is None:
             write.record_incomplete("budget", NO_ROOM)
         elif not self._greater:
             write.record_incomplete("implausible", "no version is left above one that it depends on")
         else:
-            write.record(Ordered("", self.counter))
+            write.record(self.version)
+
+    def failed(self, write: Write, error: BaseException, sent: bool) -> None:
+        """The call ended with an error: the version was not made, or nobody knows."""
+        self._turn.end(certain=not sent or _refused(error))
+        failed(write, error, sent)
 
 
 def failed(write: Write, error: BaseException, sent: bool) -> None:

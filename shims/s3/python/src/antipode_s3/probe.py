@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -67,7 +68,12 @@ def status_of(error: ClientError) -> int:
 
 def attempts_of(error: ClientError) -> int:
     """How often the request was sent again before this answer came."""
-    return int(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
+    return attempts_in(error.response)
+
+
+def attempts_in(answer: Mapping[str, Any]) -> int:
+    """How often the request was sent again before this answer came."""
+    return int(answer.get("ResponseMetadata", {}).get("RetryAttempts", 0))
 
 
 def raise_unavailable(error: ClientError) -> None:

@@ -57,11 +57,11 @@ def _do(
         raise
     if operation in READS_OBJECT:
         rest = _hide(answer)
-        binding.observe(rest.counter)
+        binding.observe(rest.version)
         if noted is not None:
-            noting.over(noted, binding, operation, params, answer, rest.counter)
+            noting.over(noted, binding, operation, params, answer, rest.version)
         if followed is not None:
-            following.over(followed, binding, operation, params, answer, rest.counter)
+            following.over(followed, binding, operation, params, answer, rest.version)
         if collecting:
             _saw(binding, params, rest, str(answer.get("VersionId") or ""), collecting)
     else:
@@ -99,7 +99,7 @@ def _saw(
     """An object was read: its lineage at rest, and the version that covers it (SHIM-13)."""
     store = binding.store
     beside = metadata.lineage_of(rest, store.name, binding.options.lineage_in)
-    write_id = _id_of(binding, params, rest.counter, version)
+    write_id = _id_of(binding, params, rest.version, version)
     for reading in collecting:
         if write_id is None:
             reading.saw(lineage=beside)
@@ -108,10 +108,10 @@ def _saw(
             reading.saw(write_id, lineage=beside)
 
 
-def _id_of(binding: Binding, params: dict[str, Any], counter: int | None, version: str) -> WriteId | None:
+def _id_of(binding: Binding, params: dict[str, Any], own: Ordered | None, version: str) -> WriteId | None:
     key = octets(params.get("Key", ""))
-    if counter is not None:
-        return binding.store.write_id(key, Ordered("", counter))
+    if own is not None:
+        return binding.store.write_id(key, own)
     if version and version != "null":  # written without Antipode: the store's own name of the version
         return binding.store.write_id(key, Opaque(version))
     return None

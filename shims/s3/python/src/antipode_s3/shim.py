@@ -47,7 +47,7 @@ class S3Shim(Shim):
             octets = self.store.write_id(key, Ordered("", 0)).key
             for write_id in lineage.of_store(self.store.name):
                 version = write_id.version
-                if not isinstance(version, Ordered) or version.epoch:
+                if not isinstance(version, Ordered):
                     continue
                 if not self.clock.observe(version.counter) and write_id.key == octets:
                     refused = version.counter

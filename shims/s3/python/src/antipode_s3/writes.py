@@ -31,9 +31,9 @@ def _put(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
         changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
         answer = send(client, operation, changed)
     except BaseException as error:
-        failed(write, error, sent())
+        version.failed(write, error, sent())
         raise
-    version.record(write)
+    version.record(write, answer)
     return answer
 
 
