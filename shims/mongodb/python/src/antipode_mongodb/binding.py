@@ -145,7 +145,7 @@ class Binding:
         if scope is None or scope.recorded_lineage is EMPTY:
             return
         for write_id in scope.recorded_lineage.of_store(self.store.name):
-            if isinstance(write_id.version, Ordered) and not write_id.version.epoch:
+            if isinstance(write_id.version, Ordered) and not write_id.is_position:
                 self.clock.observe(write_id.version.counter)
 
     def version_after(self, seen: int | None) -> int | None:

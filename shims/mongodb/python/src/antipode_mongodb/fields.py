@@ -6,22 +6,28 @@ replacement wrote it, and what later updates, which keep what they do not change
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from antipode.writeid import Ordered
 from bson.int64 import Int64
 
 VERSION: Final = "_apv"
 """The counter less 2^63, as a 64-bit integer: the store's order of signed numbers is the counters' unsigned one."""
+CHAIN: Final = "_ape"
+"""The chain of a document's writes (SHIM-53): its version when it was made, spelled like a version."""
 LINEAGE: Final = "_apl"
 MORE: Final = "_apm"
 """Texts of later updates. Names are short because they count in every document."""
-OURS: Final = (VERSION, LINEAGE, MORE)
-OWN_PROJECTION: Final[dict[str, Any]] = {"_id": 1, VERSION: 1, LINEAGE: 1, MORE: 1}
+OURS: Final = (VERSION, CHAIN, LINEAGE, MORE)
+OWN_PROJECTION: Final[dict[str, Any]] = {"_id": 1, VERSION: 1, CHAIN: 1, LINEAGE: 1, MORE: 1}
+NAME_AND_VERSION: Final[dict[str, Any]] = {"_id": 1, VERSION: 1, CHAIN: 1}
 HIDDEN: Final[dict[str, Any]] = dict.fromkeys(OURS, 0)
 MOST_TEXTS: Final = 4
 """So many texts of updates rest beside a document before they are joined into one."""
 _OFFSET: Final = 1 << 63
+_CHAIN: Final = re.compile(r"[0-9a-f]{0,16}")
 
 
 def stored(counter: int) -> Int64:
@@ -38,6 +44,22 @@ def version_of(document: Mapping[str, Any] | None, field: str = VERSION) -> int 
     return counter if 0 <= counter < 1 << 64 else None
 
 
+def identity_of(document: Mapping[str, Any] | None) -> Ordered | None:
+    """The version of a document's last write as it stands in lineages, in its chain; None where it has none."""
+    version, chain = version_of(document), version_of(document, CHAIN)
+    return None if version is None else Ordered("" if chain is None else f"{chain:x}", version)
+
+
+def is_chain(epoch: str) -> bool:
+    """Whether an epoch can be a chain's; the empty one is that of an earlier release."""
+    return _CHAIN.fullmatch(epoch) is not None
+
+
+def own_chain(counter: int) -> Ordered:
+    """A version that begins a chain, as it stands in lineages."""
+    return Ordered(f"{counter:x}", counter)
+
+
 def texts_of(document: Mapping[str, Any]) -> list[str]:
     """The texts of the lineages that rest beside a document."""
     more = document.get(MORE)
@@ -46,8 +68,8 @@ def texts_of(document: Mapping[str, Any]) -> list[str]:
 
 
 def beside(counter: int | None, text: str) -> dict[str, Any]:
-    """What of ours a new document holds."""
-    ours: dict[str, Any] = {} if counter is None else {VERSION: stored(counter)}
+    """What of ours a new document holds: it begins a chain, as another one may have had its name before."""
+    ours: dict[str, Any] = {} if counter is None else {VERSION: stored(counter), CHAIN: stored(counter)}
     if text:
         ours[LINEAGE] = text
     return ours
@@ -97,6 +119,10 @@ def dressed_update(update: Any, counter: int | None, text: str, *, inserts: bool
         stage: dict[str, Any] = {}
         if counter is not None:
             stage[VERSION] = stored(counter) if inserts else {"$max": [f"${VERSION}", stored(counter)]}
+            if inserts:
+                stage[CHAIN] = stored(counter)
+            elif may_drop(update):
+                stage[CHAIN] = {"$ifNull": [f"${CHAIN}", stored(counter)]}
         if text:
             there = {"$cond": [{"$isArray": f"${MORE}"}, f"${MORE}", []]}
             stage |= {LINEAGE: text} if inserts else {MORE: {"$setUnion": [there, [text]]}}
@@ -114,10 +140,11 @@ def dressed_update(update: Any, counter: int | None, text: str, *, inserts: bool
 
 
 def replacing_pipeline(document: Mapping[str, Any], counter: int | None, text: str) -> list[dict[str, Any]]:
-    """A replacement as a pipeline, in which the version only ever grows."""
+    """A replacement as a pipeline, in which the version only ever grows, and the chain stays."""
     made = dressed_document(document, None, text)
     version = {} if counter is None else {VERSION: {"$max": [f"${VERSION}", stored(counter)]}}
-    return [{"$replaceWith": {"$mergeObjects": [{"_id": "$_id"}, {"$literal": made}, version]}}]
+    chain = {} if counter is None else {CHAIN: {"$ifNull": [f"${CHAIN}", stored(counter)]}}
+    return [{"$replaceWith": {"$mergeObjects": [{"_id": "$_id"}, {"$literal": made}, version, chain]}}]
 
 
 # Projections

@@ -12,7 +12,7 @@ from pymongo.errors import BulkWriteError
 from pymongo.results import InsertManyResult, InsertOneResult
 
 from antipode_mongodb import noting, tombstones
-from antipode_mongodb.fields import dressed_document, stripped, version_of
+from antipode_mongodb.fields import dressed_document, own_chain, stripped, version_of
 from antipode_mongodb.outcome import BATCHES, ONE, incomplete, settle
 from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import At, above_tombstone, raised, record
@@ -42,7 +42,7 @@ def insert_one(at: At, document: Any, options: dict[str, Any]) -> Steps[InsertOn
         settle([write], error)
         raise
     if fresh:  # nobody can have used that name before
-        record(at, write, name, counter)
+        record(at, write, name, own_chain(counter))
         return result
     try:
         got = yield from above_tombstone(at, name, counter)
@@ -106,7 +106,7 @@ def _record(at: At, writes: list[tuple[Any, Write]], used: list[Any], counter: i
             buried = {each["_id"]: version_of(each, tombstones.VERSION) or 0 for each in found}
         for name, write in writes:
             seen = buried.get(tombstones.name_of(at.key(name)), -1)
-            got = counter if seen < counter else (yield from raised(at, name, seen))
+            got = own_chain(counter) if seen < counter else (yield from raised(at, name, seen))
             record(at, write, name, got)
     except Exception as error:  # the application's own operation was done
         left = [write for _, write in writes if write.is_open]

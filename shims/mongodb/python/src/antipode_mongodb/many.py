@@ -10,7 +10,7 @@ from pymongo.errors import PyMongoError
 from pymongo.results import DeleteResult, UpdateResult
 
 from antipode_mongodb import noting, tombstones
-from antipode_mongodb.fields import VERSION, dressed_update, may_drop, version_of
+from antipode_mongodb.fields import NAME_AND_VERSION, dressed_update, identity_of, may_drop, own_chain, version_of
 from antipode_mongodb.outcome import SEVERAL, incomplete, settle
 from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import DROPPED, NEVER, At, above_tombstone, bury, raised, record
@@ -24,7 +24,7 @@ def _found(at: At, filter: Any, options: Mapping[str, Any]) -> Steps[list[Mappin
     """The documents that a filter means now, with their versions; one more than `MOST` at most."""
     asked = {word: options[word] for word in _FIND_OPTIONS if options.get(word) is not None}
     found: list[Mapping[str, Any]] = yield lambda: at.ours.find(
-        filter, {"_id": 1, VERSION: 1}, limit=MOST + 1, **asked
+        filter, NAME_AND_VERSION, limit=MOST + 1, **asked
     ).to_list()
     return found
 
@@ -76,17 +76,19 @@ def _settled(at: At, update: Any, names: Sequence[Any], writes: Sequence[Write],
     A document that did not match any more is raised likewise, and was not changed: the lineage says too much then.
     """
     try:
-        there = yield lambda: at.ours.find({"_id": {"$in": list(names)}}, {"_id": 1, VERSION: 1}).to_list()
-        versions = {at.key(each["_id"]): version_of(each) for each in there}
+        there = yield lambda: at.ours.find({"_id": {"$in": list(names)}}, NAME_AND_VERSION).to_list()
+        versions = {at.key(each["_id"]): identity_of(each) for each in there}
         for name, write in zip(names, writes, strict=True):
             key = at.key(name)
             if key not in versions:  # deleted meanwhile
                 write.record_incomplete("contention", "the document was deleted meanwhile")
                 continue
             seen = versions[key]
+            counted = None if seen is None else seen.counter
             if write.noted is not None:
-                noting.changed(at, write, name, update, late=seen != counter)
-            record(at, write, name, counter if seen == counter else (yield from raised(at, name, seen)))
+                noting.changed(at, write, name, update, late=counted != counter)
+            done = seen is not None and seen.epoch and counted == counter
+            record(at, write, name, seen if done else (yield from raised(at, name, counted)))
     except Exception as error:  # the application's own operation was done
         left = [write for write in writes if write.is_open]
         incomplete(left, at.store, "contention", f"their versions cannot be told ({type(error).__name__})")
@@ -163,12 +165,15 @@ def _buried(at: At, gone: Sequence[tuple[Mapping[str, Any], Write]]) -> Steps[No
         if several and (seen is None or binding.clock.observe(seen)):
             together.append((each, write))
         else:  # a version that the clock does not take is passed for its document alone (SHIM-28)
-            yield from bury(at, write, each["_id"], seen)
+            yield from bury(at, write, each["_id"], identity_of(each), surely=False)
     if not together:
         return
     counter = binding.clock.next()
     places = [tombstones.name_of(at.key(each["_id"])) for each, _ in together]
-    marks: list[Any] = [UpdateOne({"_id": place}, tombstones.marking(counter), upsert=True) for place in places]
+    marks: list[Any] = [
+        UpdateOne({"_id": place}, tombstones.marking(counter, *_chains(each, counter)), upsert=True)
+        for (each, _), place in zip(together, places, strict=True)
+    ]
     try:
         yield lambda: at.tombs().bulk_write(marks, ordered=False)
         there = yield lambda: at.tombs().find({"_id": {"$in": places}}).to_list()
@@ -180,6 +185,12 @@ def _buried(at: At, gone: Sequence[tuple[Mapping[str, Any], Write]]) -> Steps[No
     versions = {each["_id"]: version_of(each, tombstones.VERSION) for each in there}
     for (each, write), place in zip(together, places, strict=True):
         if versions.get(place) == counter:
-            record(at, write, each["_id"], counter)
+            record(at, write, each["_id"], own_chain(counter))
         else:
-            yield from bury(at, write, each["_id"], versions.get(place) or version_of(each))
+            yield from bury(at, write, each["_id"], identity_of(each), surely=False)
+
+
+def _chains(document: Mapping[str, Any], counter: int) -> set[str]:
+    """The chains that a tombstone ends: the document's, as it was found, and the deletion's own."""
+    there = identity_of(document)
+    return {own_chain(counter).epoch} | ({there.epoch} if there is not None and there.epoch else set())

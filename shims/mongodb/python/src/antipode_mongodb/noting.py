@@ -16,14 +16,14 @@ from antipode.recorder import Seen as Found
 from antipode.scope import current_scope
 from antipode.settings import settings
 from antipode.shim import Write
-from antipode.writeid import Ordered, WriteId
+from antipode.writeid import WriteId
 from bson.codec_options import CodecOptions
 from bson.datetime_ms import DatetimeMS
 from bson.regex import Regex
 from pymongo.operations import DeleteMany, DeleteOne, InsertOne, ReplaceOne, UpdateMany, UpdateOne
 
 from antipode_mongodb.binding import Binding
-from antipode_mongodb.fields import OURS, version_of
+from antipode_mongodb.fields import OURS, identity_of
 from antipode_mongodb.keys import key_octets
 
 if TYPE_CHECKING:
@@ -209,8 +209,8 @@ def _found(
     binding: Binding, namespace: str, codec: CodecOptions[Any], document: Mapping[str, Any], whole: bool
 ) -> Found:
     key = key_octets(namespace, document["_id"], codec)
-    version = None if binding.flavour.positions or binding.unknown else version_of(document)
-    exact = None if version is None else binding.store.write_id(key, Ordered("", version))
+    version = None if binding.flavour.positions or binding.unknown else identity_of(document)
+    exact = None if version is None else binding.store.write_id(key, version)
     return Found(key, _digest(binding.store.name, key, document, codec) if whole else None, exact)
 
 

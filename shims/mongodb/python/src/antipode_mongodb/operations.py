@@ -26,6 +26,7 @@ from antipode_mongodb.fields import (
     hiding,
     is_replacement,
     is_update,
+    is_whole,
     stripped,
     widened,
 )
@@ -39,6 +40,7 @@ from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import At, Change, change_one, delete_one, run_change, run_deletion
 
 Given = dict[str, Any]
+_GIVING: Final = "find_one_and_"
 INQUIRIES: Final = ("list_indexes", "list_search_indexes", "index_information", "options", "watch")
 _PARAMETERS: Final = {
     name: tuple(inspect.signature(getattr(Collection, name)).parameters)[1:]
@@ -49,55 +51,6 @@ _PARAMETERS: Final = {
         *INQUIRIES,
     )
 }
-READING_COMMANDS: Final = frozenset(
-    [
-        "aggregate",
-        "buildinfo",
-        "collstats",
-        "connectionstatus",
-        "count",
-        "currentop",
-        "dbstats",
-        "distinct",
-        "explain",
-        "find",
-        "getmore",
-        "hello",
-        "hostinfo",
-        "ismaster",
-        "isself",
-        "killcursors",
-        "listcollections",
-        "listcommands",
-        "listdatabases",
-        "listindexes",
-        "ping",
-        "replsetgetconfig",
-        "replsetgetstatus",
-        "serverstatus",
-        "top",
-        "validate",
-        "whatsmyuri",
-        "getparameter",
-        "dbhash",
-        "datasize",
-        "endsessions",
-        "refreshsessions",
-        "getdefaultrwconcern",
-        "saslstart",
-        "saslcontinue",
-        "authenticate",
-        "logout",
-        "getlog",
-    ]
-)
-"""Commands that change no data; whatever else `command` sends may."""
-_DATA_COMMANDS: Final = frozenset(
-    [
-        *("aggregate", "collstats", "count", "datasize", "dbhash", "dbstats", "distinct", "explain", "find", "getmore"),
-        *("listcollections", "listdatabases", "listindexes", "validate"),
-    ]
-)
 
 
 def given_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Given:
@@ -136,8 +89,19 @@ def native(at: At, reason: str, detail: str, call: Callable[[], Any], parts: Par
 
 
 def write(at: At, name: str, given: Given) -> Steps[Any]:
-    """One operation of a collection that writes."""
-    hides = name.startswith("find_one_and_")
+    """One operation of a collection that writes; one that gives the document waits as a read does (SHIM-44)."""
+    if not name.startswith(_GIVING):
+        return (yield from _written(at, name, given))
+    read = Read(at.binding, session=given.get("session"))
+    yield from read.waiting()
+    result = yield from _written(at, name, given, read)
+    if read.collects and not read.told:
+        read.unknown()
+    return result
+
+
+def _written(at: At, name: str, given: Given, read: Read | None = None) -> Steps[Any]:
+    hides = read is not None
 
     def plain() -> Any:
         hidden = {"projection": hiding(given.get("projection"))} if hides else {}
@@ -166,8 +130,11 @@ def write(at: At, name: str, given: Given) -> Steps[Any]:
         return (yield from native(at, "transaction", words, plain, parts))
     if not at.low.write_concern.acknowledged:
         return (yield from native(at, "concern", "w=0: nobody knows what became of them", plain, parts))
-    handler = _VERSIONED.get(name)
-    steps = None if handler is None else handler(at, dict(given))
+    if read is not None:
+        steps = _FOUND[name](at, dict(given), read)
+    else:
+        handler = _VERSIONED.get(name)
+        steps = None if handler is None else handler(at, dict(given))
     if steps is None:
         words = f"{name} carries no version here"
         return (yield from native(at, "operation", words, plain, parts))
@@ -192,7 +159,7 @@ def _dressed(name: str, given: Given, text: str) -> Given:
         made["update"] = dressed_update(given["update"], None, text)
     elif name == "bulk_write" and isinstance(given.get("requests"), Sequence):
         made["requests"] = [_dressed_request(each, text) for each in given["requests"]]
-    if name.startswith("find_one_and_"):
+    if name.startswith(_GIVING):
         made["projection"] = hiding(given.get("projection"))
     return made
 
@@ -280,43 +247,44 @@ def _without_none(given: Given, *names: str) -> Given:
     return {name: value for name, value in given.items() if name not in names or value is not None}
 
 
-def _find_one_and(at: At, given: Given, word: str) -> Steps[Any] | None:
+def _find_one_and(at: At, given: Given, word: str, read: Read) -> Steps[Any] | None:
     after = given.pop("return_document", ReturnDocument.BEFORE)
     projection = given.pop("projection", None)
     change = _change(given, word)
     if change is None or not isinstance(after, bool):
         return None
-    return _found_one(at, change, projection, after)
+    return _found_one(at, change, projection, after, read)
 
 
-def _found_one(at: At, change: Change, projection: Any, after: bool) -> Steps[Any]:
+def _found_one(at: At, change: Change, projection: Any, after: bool, read: Read) -> Steps[Any]:
     wide, without_id = widened(projection)
     collection = at.low if can_strip(at.low.codec_options) else at.ours
     done = yield from run_change(at, change, wide, after, collection)
-    return _shown(done.value, without_id)
+    return _shown(at, read, done.value, projection, without_id)
 
 
-def _find_one_and_update(at: At, given: Given) -> Steps[Any] | None:
-    return _find_one_and(at, given, "update")
+def _find_one_and_update(at: At, given: Given, read: Read) -> Steps[Any] | None:
+    return _find_one_and(at, given, "update", read)
 
 
-def _find_one_and_replace(at: At, given: Given) -> Steps[Any] | None:
-    return _find_one_and(at, given, "replacement")
+def _find_one_and_replace(at: At, given: Given, read: Read) -> Steps[Any] | None:
+    return _find_one_and(at, given, "replacement", read)
 
 
-def _find_one_and_delete(at: At, given: Given) -> Steps[Any] | None:
+def _find_one_and_delete(at: At, given: Given, read: Read) -> Steps[Any] | None:
     filter, projection = given.pop("filter", None), given.pop("projection", None)
-    return _deleted_one(at, filter, projection, given)
+    return _deleted_one(at, filter, projection, given, read)
 
 
-def _deleted_one(at: At, filter: Any, projection: Any, options: Given) -> Steps[Any]:
+def _deleted_one(at: At, filter: Any, projection: Any, options: Given, read: Read) -> Steps[Any]:
     wide, without_id = widened(projection)
     collection = at.low if can_strip(at.low.codec_options) else at.ours
     found = yield from run_deletion(at, filter, wide, collection, options)
-    return _shown(found, without_id)
+    return _shown(at, read, found, projection, without_id)
 
 
-def _shown(document: Any, without_id: bool) -> Any:
+def _shown(at: At, read: Read, document: Any, projection: Any, without_id: bool) -> Any:
+    read.gave(at.namespace, document, at.low.codec_options, whole=is_whole(projection))
     if document is None:
         return None
     stripped(document)
@@ -342,12 +310,15 @@ _VERSIONED: Final[dict[str, Callable[[At, Given], Steps[Any] | None]]] = {
     "update_many": _update_many,
     "delete_one": _delete_one,
     "delete_many": _delete_many,
+    "bulk_write": _bulk_write,
+}
+_FOUND: Final[dict[str, Callable[[At, Given, Read], Steps[Any] | None]]] = {
     "find_one_and_update": _find_one_and_update,
     "find_one_and_replace": _find_one_and_replace,
     "find_one_and_delete": _find_one_and_delete,
-    "bulk_write": _bulk_write,
 }
-WRITES: Final = (*_VERSIONED, "drop", "rename")
+"""They write, and give the document: reads, too."""
+WRITES: Final = (*_VERSIONED, *_FOUND, "drop", "rename")
 COUNTS: Final = ("count_documents", "estimated_document_count", "distinct")
 
 
@@ -407,6 +378,7 @@ def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
     if last in ("$out", "$merge") and at.binding.records:
         # What it writes is other documents' than those that our fields speak of.
         changed = {**given, "pipeline": [*stages[:-1], {"$unset": list(OURS)}, stages[-1]]}
+        yield from Read(at.binding, session=given.get("session")).waiting()  # what it writes is what it reads
         yield from ready(at.binding, at.low.database.client)
         return (yield from _piped(at, name, changed))
     if isinstance(pipeline, list | tuple):
@@ -459,42 +431,3 @@ def wide_write(
     else:
         incomplete([one], binding.store.name, "operation", "it carries no version here")
     return watched(result, binding, EMPTY)
-
-
-def command_of(given: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The document that a call of `command` sends: its arguments, and the others that go into it."""
-    command = given["command"]
-    if isinstance(command, Mapping):
-        return {**command, **more}
-    return {str(command): given.get("value", 1), **more}
-
-
-def may_write(command: Mapping[str, Any]) -> bool:
-    """Whether a database's command may change data."""
-    name = str(next(iter(command), "")).lower()
-    return writes_out(command.get("pipeline")) if name == "aggregate" else name not in READING_COMMANDS
-
-
-def reads_data(command: Mapping[str, Any]) -> bool:
-    """Whether a command that does not write answers with what writes have left."""
-    return str(next(iter(command), "")).lower() in _DATA_COMMANDS
-
-
-def is_of_one(command: Mapping[str, Any]) -> bool:
-    """Whether a command that writes is of one document, or happens as a whole: what is refused has left nothing."""
-    name = str(next(iter(command), "")).lower()
-    statements = command.get({"insert": "documents", "update": "updates", "delete": "deletes"}.get(name, ""))
-    if statements is None:
-        return name in ("findandmodify", "create", "createindexes", "drop", "dropindexes")
-    if not isinstance(statements, Sequence) or len(statements) != 1:
-        return False
-    [only] = statements
-    if name == "insert":
-        return True
-    return isinstance(only, Mapping) and (only.get("limit") == 1 if name == "delete" else not only.get("multi"))
-
-
-def writes_out(pipeline: Any) -> bool:
-    """Whether a pipeline writes."""
-    stages = pipeline if isinstance(pipeline, Sequence) else []
-    return any(next(iter(stage), "") in ("$out", "$merge") for stage in stages if isinstance(stage, Mapping))

@@ -17,12 +17,12 @@ from antipode.server import Server
 from antipode.settings import Mode
 from antipode.verdict import unproven
 from antipode.wait_on_read import wait_first, waited_in_vain
-from antipode.writeid import Opaque, Ordered, WriteId
+from antipode.writeid import Opaque, WriteId
 from bson.codec_options import CodecOptions
 from bson.errors import BSONError
 
 from antipode_mongodb.binding import Binding
-from antipode_mongodb.fields import OURS, stripped, texts_of, version_of
+from antipode_mongodb.fields import OURS, identity_of, stripped, texts_of
 from antipode_mongodb.flavour import counter_of
 from antipode_mongodb.keys import key_octets
 from antipode_mongodb.repeating import Asked, own_reads
@@ -69,6 +69,8 @@ class Read:
         self._reading = current_reading() if binding.records else None
         self._scope = current_scope() if binding.records else None
         self._merged = Reading() if binding.records and binding.merges and self._scope is not None else None
+        self.told = False
+        """Whether it is known what a document depends on that a write has given."""
         self.covers: WriteId | None = None
         """The position that goes into lineages with the values."""
         if session is not None and self._past is None:
@@ -167,7 +169,7 @@ class Read:
 
     def saw(self, namespace: str, document: Any, codec: CodecOptions[Any], *, whole: bool) -> None:
         """A document was read; `whole`: with every field that it has."""
-        store, version = self.binding.store, version_of(document)
+        store, version = self.binding.store, identity_of(document)
         beside = self.binding.lineage_of(texts_of(document))
         for reading in self._told():
             reading.saw(lineage=beside)
@@ -176,11 +178,18 @@ class Read:
             if "_id" not in document or (version is None and not whole):
                 reading.marked(store.name)
                 continue
-            covers = content_version(document, codec) if version is None else Ordered("", version)
+            covers = content_version(document, codec) if version is None else version
             if covers is None:
                 reading.marked(store.name)
             else:
                 reading.saw(store.write_id(key_octets(namespace, document["_id"], codec), covers))
+
+    def gave(self, namespace: str, document: Any, codec: CodecOptions[Any], *, whole: bool) -> None:
+        """A write has given this document, with our fields in it, or found none."""
+        self.told = True
+        if document is not None and self.collects:
+            self.saw(namespace, document, codec, whole=whole)
+            self.finish()
 
     def answered(self, session: Any, level: str | None) -> None:
         """A server has answered: on a replica set its time covers what was read, where no election takes that back."""

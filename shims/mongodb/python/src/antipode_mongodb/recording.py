@@ -15,9 +15,10 @@ from pymongo.asynchronous.cursor import AsyncCursor
 from pymongo.read_concern import ReadConcern
 from pymongo.synchronous.cursor import Cursor
 
-from antipode_mongodb import noting, operations
+from antipode_mongodb import commands, noting, operations
 from antipode_mongodb.batches import cached, past_of
 from antipode_mongodb.binding import Binding
+from antipode_mongodb.commands import given_back
 from antipode_mongodb.fields import hiding, is_whole, widened
 from antipode_mongodb.operations import Given, given_to
 from antipode_mongodb.outcome import BATCHES, ONE, SEVERAL, failure_in
@@ -288,8 +289,7 @@ class RecordingDatabase:
         return as_recording_database(super().with_options(*args, **kwargs))  # type: ignore[misc]
 
 
-_How = Callable[[Any, Given, Given, Callable[[Any], Any]], Steps[Any]]
-"""What becomes of a method's call: of itself, its arguments by name, its further keywords, and the call by session."""
+_How = Callable[[Any, Given, Given, Callable[[Any], Any]], Steps[Any]]  # itself, arguments, more keywords, the call
 
 
 def _wide_method(plain: type[Any], name: str, how: _How) -> Any:
@@ -327,13 +327,12 @@ def _wide(client: Any, given: Given, concern: Any, call: Callable[[Any], Any], *
 
 def _read(self: Any, given: Given, call: Callable[[Any], Any], past: Lineage | None = None) -> Steps[Any]:
     client, session = getattr(self, "client", self), given.get("session")
-    send = lambda: call(session)  # noqa: E731
-    return operations.untold(_binding_of(client), client, send, session=session, past=past)
+    return operations.untold(_binding_of(client), client, lambda: call(session), session=session, past=past)
 
 
 def _asked(self: Any, given: Given, call: Callable[[Any], Any], sent: Mapping[str, Any]) -> Steps[Any]:
     """A command that does not write."""
-    if not operations.reads_data(sent):
+    if not commands.reads_data(sent):
         return (yield lambda: call(given.get("session")))
     return (yield from _read(self, given, call, past_of(_binding_of(self.client), sent)))
 
@@ -343,26 +342,32 @@ def _inquire(self: Any, given: Given, _more: Given, call: Callable[[Any], Any]) 
 
 
 def _command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
-    sent = operations.command_of(given, more)
-    if not operations.may_write(sent):
-        return (yield from _asked(self, given, call, sent))
-    concern = sent.get("writeConcern")  # no other goes with it; without, the server's default holds
-    asked = concern if isinstance(concern, Mapping) else {}
-    parts = ONE if operations.is_of_one(sent) else SEVERAL
-    return (yield from _wide(self.client, given, asked, call, failure=failure_in, parts=parts))
+    sent = commands.command_of(given, more)
+    own = sent.get("writeConcern")  # no other goes with it; without, the server's default holds
+    return _sent(self, given, sent, call, own if isinstance(own, Mapping) else {}, failure=failure_in)
 
 
 def _cursor_command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
-    sent = operations.command_of(given, more)
-    if not operations.may_write(sent):
+    return _sent(self, given, commands.command_of(given, more), call, None)
+
+
+def _sent(
+    self: Any, given: Given, sent: Mapping[str, Any], call: Callable[[Any], Any], concern: Any, **options: Any
+) -> Steps[Any]:
+    if not commands.may_write(sent):
         return (yield from _asked(self, given, call, sent))
-    return (yield from _wide(self.client, given, None, call, parts=ONE if operations.is_of_one(sent) else SEVERAL))
+    parts = ONE if commands.is_of_one(sent) else SEVERAL
+    steps = _wide(self.client, given, concern, call, parts=parts, **options)
+    if commands.gives_data(sent):
+        steps = given_back(_binding_of(self.client), given.get("session"), steps)
+    return (yield from steps)
 
 
 def _aggregate(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
-    if not operations.writes_out(given["pipeline"]):
+    if not commands.writes_out(given["pipeline"]):
         return (yield from _read(self, given, call))
-    return (yield from _wide(self.client, given, operations.concern_of(more, self), call))
+    steps = _wide(self.client, given, operations.concern_of(more, self), call)
+    return (yield from given_back(_binding_of(self.client), given.get("session"), steps))
 
 
 def _drop_collection(self: Any, given: Given, _more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
@@ -393,10 +398,6 @@ _OF_CLIENTS: Final[dict[str, _How]] = {
 }
 
 
-def _made_collection(result: Any) -> Any:
-    return as_recording_collection(result)
-
-
 @cached
 def recording_database(plain: Any) -> type[Any]:
     """The class of a wrapped client's databases."""
@@ -406,13 +407,13 @@ def recording_database(plain: Any) -> type[Any]:
     if _is_async(plain):
 
         async def async_create(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return _made_collection(await plain.create_collection(self, *args, **kwargs))
+            return as_recording_collection(await plain.create_collection(self, *args, **kwargs))
 
         create: Any = async_create
     else:
 
         def create(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return _made_collection(plain.create_collection(self, *args, **kwargs))
+            return as_recording_collection(plain.create_collection(self, *args, **kwargs))
 
     members["create_collection"] = functools.wraps(plain.create_collection)(create)
     return type(plain.__name__, (RecordingDatabase, plain), members)

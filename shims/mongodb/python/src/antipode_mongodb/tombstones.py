@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from antipode.writeid import Ordered
 from pymongo.errors import OperationFailure
 
-from antipode_mongodb.fields import stored
+from antipode_mongodb.fields import stored, version_of
 
 COLLECTION: Final = "antipode_tombstones"
 VERSION: Final = "v"
 EXPIRES: Final = "x"
+CHAINS: Final = "e"
+_MOST_CHAINS: Final = 32
+"""Of one name; whose documents come and go more often within a day is unproven for who waits so long."""
 LIFE: Final = timedelta(hours=24)
 _NONE: Final = (13, 18, 26)
 """No collection, or no right to it."""
@@ -29,9 +34,26 @@ def name_of(key: bytes) -> str:
     return key.decode("utf-8", "surrogatepass").encode("utf-8", "replace").decode("utf-8")
 
 
-def marking(counter: int) -> dict[str, Any]:
-    """The update, an upsert, that leaves a tombstone or makes it newer."""
-    return {"$max": {VERSION: stored(counter)}, "$set": {EXPIRES: datetime.now(UTC) + LIFE}}
+def marking(counter: int, *chains: str) -> dict[str, Any]:
+    """The update, an upsert, that leaves a tombstone or makes it newer: the documents of these chains are gone."""
+    return {
+        "$max": {VERSION: stored(counter)},
+        "$set": {EXPIRES: datetime.now(UTC) + LIFE},
+        "$push": {CHAINS: {"$each": list(chains), "$slice": -_MOST_CHAINS}},
+    }
+
+
+def buries(tombstone: Mapping[str, Any], version: Ordered) -> bool:
+    """Whether a write comes before a deletion of which this tombstone is left.
+
+    Each document has a chain of its own, so all that was written to it came before its deletion (SHIM-53). A counter
+    says nothing: an update of a later document may have a lesser one than the deletion of an earlier one.
+    """
+    if not version.epoch:  # of an earlier release
+        counter = version_of(tombstone, VERSION)
+        return counter is not None and counter >= version.counter
+    chains = tombstone.get(CHAINS)
+    return isinstance(chains, list) and version.epoch in chains
 
 
 def cure(database: str) -> str:

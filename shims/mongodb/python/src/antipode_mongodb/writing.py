@@ -21,14 +21,18 @@ from pymongo.results import DeleteResult, UpdateResult
 from antipode_mongodb import noting, tombstones
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.fields import (
+    CHAIN,
     LINEAGE,
     MORE,
     MOST_TEXTS,
+    NAME_AND_VERSION,
     OWN_PROJECTION,
     VERSION,
     dressed_document,
     dressed_update,
+    identity_of,
     may_drop,
+    own_chain,
     replacing_pipeline,
     stored,
     texts_of,
@@ -97,13 +101,13 @@ class Change:
     upsert: bool
     options: dict[str, Any]
 
-    def dressed(self, counter: int | None, text: str, *, inserts: bool = False, keeps_version: bool = False) -> Any:
-        """What is sent, with what of ours goes with it."""
+    def dressed(self, counter: int | None, text: str, *, inserts: bool = False) -> Any:
+        """What is sent, with what of ours goes with it; a replacement of what is there keeps its chain."""
         if not self.replaces:
             return dressed_update(self.change, counter, text, inserts=inserts)
-        if keeps_version:
-            return replacing_pipeline(self.change, counter, text)
-        return dressed_document(self.change, counter, text)
+        return (
+            dressed_document(self.change, counter, text) if inserts else replacing_pipeline(self.change, counter, text)
+        )
 
     def note(self, at: At, write: Write, name: Any, *, late: bool) -> None:
         """Tells a recorded history of which document it was. late: its version came after it."""
@@ -173,9 +177,7 @@ def run_change(
 def _changed(
     at: At, change: Change, projection: Any, give: bool, collection: Any, counter: int, text: str
 ) -> Steps[Any]:
-    keeps = change.replaces and give is ReturnDocument.AFTER
-    sent = change.dressed(counter, text, keeps_version=keeps)
-    send = collection.find_one_and_update if keeps or not change.replaces else collection.find_one_and_replace
+    sent, send = change.dressed(counter, text), collection.find_one_and_update
     return (yield lambda: send(change.filter, sent, projection=projection, return_document=give, **change.options))
 
 
@@ -183,13 +185,19 @@ def _settled(
     at: At, change: Change, write: Write, found: Mapping[str, Any], give: bool, counter: int, text: str
 ) -> Steps[None]:
     """The version that the change has got, once it is known."""
-    name, seen = found["_id"], version_of(found)
+    name, seen, there = found["_id"], version_of(found), identity_of(found)
     if give is ReturnDocument.AFTER and not change.replaces and may_drop(change.change):
         incomplete([write], at.store, "operation", DROPPED)
         return
     passed = seen == counter if give is ReturnDocument.AFTER else seen is None or seen < counter
     try:
-        got: int | None = counter if passed else (yield from raised(at, name, seen))
+        got: Ordered | None = None
+        if passed and may_drop(change.change):
+            got = own_chain(counter)  # which chain it has now its answer does not say
+        elif passed and there is not None and there.epoch:
+            got = Ordered(there.epoch, counter)
+        else:
+            got = yield from raised(at, name, counter if passed else seen)
         if not change.replaces and text and len(texts_of(found)) >= MOST_TEXTS:
             yield from _joined(at, name)
     except Exception as error:  # the application's own operation was done
@@ -200,27 +208,35 @@ def _settled(
     record(at, write, name, got)
 
 
-def record(at: At, write: Write, name: Any, counter: int | None) -> None:
+def record(at: At, write: Write, name: Any, got: Ordered | None) -> None:
     """The document with this `_id` has this version; None: none could be had."""
-    if counter is None:
+    if got is None:
         write.record_incomplete("contention", "the document is gone, or holds a version beyond all others")
         return
-    write.record(Ordered("", counter), at.key(name))
+    write.record(got, at.key(name))
 
 
-def raised(at: At, name: Any, seen: int | None) -> Steps[int | None]:
-    """Raises the version of a document above what was seen there; None where it is gone, or none is left."""
+def raised(at: At, name: Any, seen: int | None) -> Steps[Ordered | None]:
+    """Raises the version of a document above what was seen there, in its chain, which it begins where there is none.
+
+    None where the document is gone, or no version is left.
+    """
+    options: dict[str, Any] = {"projection": NAME_AND_VERSION, "return_document": True}
     for _ in range(_MOST_TRIES):
         counter = at.binding.version_after(seen)
         if counter is None:
             return None
-        change, options = {"$max": {VERSION: stored(counter)}}, {"projection": {VERSION: 1}, "return_document": True}
+        change = {"$max": {VERSION: stored(counter)}}
         found = yield lambda: at.ours.find_one_and_update({"_id": name}, change, **options)  # noqa: B023
         if found is None:
             return None
-        seen = version_of(found)
-        if seen == counter:
-            return counter
+        if found.get(CHAIN) is None:  # of an earlier release, or without Antipode: the version alone proves nothing
+            only = {"_id": name, CHAIN: None}
+            begun = change | {"$set": {CHAIN: stored(counter)}}
+            found = (yield lambda: at.ours.find_one_and_update(only, begun, **options)) or found  # noqa: B023
+        seen, got = version_of(found), identity_of(found)
+        if seen == counter and got is not None and got.epoch:
+            return got
     return None
 
 
@@ -261,18 +277,18 @@ def _inserted(
     return Done(value, matched=False, result=result)
 
 
-def above_tombstone(at: At, name: Any, counter: int) -> Steps[int | None]:
+def above_tombstone(at: At, name: Any, counter: int) -> Steps[Ordered | None]:
     """The version of a document that was just inserted, above any tombstone that was there before it.
 
     One that is written after the insertion speaks of a later deletion, and lies behind the insertion in the log.
     """
     if not (yield Blocking(lambda: at.binding.has_tombstones(at.database))):
-        return counter
+        return own_chain(counter)
     where = {"_id": tombstones.name_of(at.key(name))}
     found = yield lambda: at.tombs().find_one(where)
     buried = version_of(found, tombstones.VERSION)
     if buried is None or buried < counter:
-        return counter
+        return own_chain(counter)
     return (yield from raised(at, name, buried))
 
 
@@ -281,7 +297,7 @@ def above_tombstone(at: At, name: Any, counter: int) -> Steps[int | None]:
 
 def delete_one(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteResult]:
     """`delete_one`."""
-    value = yield from run_deletion(at, filter, {"_id": 1, VERSION: 1}, at.ours, options, plain_errors=True)
+    value = yield from run_deletion(at, filter, NAME_AND_VERSION, at.ours, options, plain_errors=True)
     return DeleteResult({"n": int(value is not None), "ok": 1.0}, acknowledged=True)
 
 
@@ -304,13 +320,16 @@ def run_deletion(
     if found is None:
         write.abandon()
         return None
-    yield from bury(at, write, found["_id"], version_of(found))
+    yield from bury(at, write, found["_id"], identity_of(found))
     return found
 
 
-def bury(at: At, write: Write, name: Any, seen: int | None) -> Steps[None]:
-    """Leaves a tombstone of a document that is gone, and records the deletion."""
-    binding = at.binding
+def bury(at: At, write: Write, name: Any, there: Ordered | None, *, surely: bool = True) -> Steps[None]:
+    """Leaves a tombstone of a document that is gone, and records the deletion.
+
+    there: the version that it had. surely: it was that very document, and no later one of the same name.
+    """
+    binding, seen = at.binding, None if there is None else there.counter
     if write.noted is not None:
         noting.gone(at, write, name)
     counter = binding.version_after(seen)
@@ -322,7 +341,10 @@ def bury(at: At, write: Write, name: Any, seen: int | None) -> Steps[None]:
             write.record(deleted_version(counter), at.key(name))
             return
         for _ in range(_MOST_TRIES):
-            where, change = {"_id": tombstones.name_of(at.key(name))}, tombstones.marking(counter)
+            own = f"{counter:x}"
+            gone = there.epoch if there is not None and there.epoch else own
+            epoch = gone if surely else own
+            where, change = {"_id": tombstones.name_of(at.key(name))}, tombstones.marking(counter, *{gone, epoch})
             options: dict[str, Any] = {"upsert": True, "return_document": True, "projection": {tombstones.VERSION: 1}}
             try:
                 found = yield lambda: at.tombs().find_one_and_update(where, change, **options)  # noqa: B023
@@ -330,7 +352,7 @@ def bury(at: At, write: Write, name: Any, seen: int | None) -> Steps[None]:
                 continue
             got = version_of(found, tombstones.VERSION)
             if got == counter:
-                write.record(Ordered("", counter), at.key(name))
+                write.record(Ordered(epoch, counter), at.key(name))
                 return
             after = binding.version_after(got)
             if after is None:
