@@ -266,6 +266,33 @@ def test_a_repetition_after_a_lost_answer_is_the_same_write(posts: Posts) -> Non
     assert (posts.raw("a", "again") or {})["n"] == {"N": "1"}
 
 
+def test_a_refusal_behind_a_lost_answer_leaves_the_outcome_unknown(posts: Posts) -> None:
+    """SCOPE-17: the first attempt was done, another writer wrote over it, and the condition refuses the repetition."""
+    left = [True]
+
+    def lose(**_: Any) -> float | None:
+        if not left:
+            return None
+        left.clear()
+        posts.write("raced", "by another")
+        return 0.0
+
+    client = posts.lab.client("a", timeout=30, attempts=3)
+    wrapped = posts.wrap("a", client)
+    client._endpoint._event_emitter.register_first("needs-retry.dynamodb.PutItem", lose)
+    try:
+        with antipode.scope() as scope:
+            with pytest.raises(client.exceptions.ConditionalCheckFailedException):
+                wrapped.put_item(
+                    TableName=TABLE, Item=item("raced", "mine"), ConditionExpression="attribute_not_exists(id)"
+                )
+            assert [write.unknown for write in scope.pending] == [True]
+            assert scope.lineage.incomplete == {STORE}
+    finally:
+        client._endpoint._event_emitter.unregister("needs-retry.dynamodb.PutItem", lose)
+    assert not left, "no answer was lost"
+
+
 def test_what_a_batch_leaves_is_given_back_as_it_came(posts: Posts) -> None:
     requests = [{"PutRequest": {"Item": item("left")}}, {"PutRequest": {"Item": item("done")}}]
 
