@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextvars
 import random
+import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -96,7 +97,7 @@ class Stage(ABC):
     def tell(self, result: Any) -> str:
         """Return what a call's result or exception says, however often it is played; of an object that it is one."""
         if isinstance(result, Exception):
-            return f"{type(result).__name__}: {result}"
+            return re.sub(r" at 0x[0-9a-f]+", "", f"{type(result).__name__}: {result}")
         return repr(result) if isinstance(result, _VALUES) else "an object"
 
     @abstractmethod
