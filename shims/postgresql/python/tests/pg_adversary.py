@@ -5,6 +5,7 @@ By hand: python pg_adversary.py --runs 2000 --seed 1
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 import antipode_postgresql
 import psycopg
 from antipode.testing.adversary import Stage
+from antipode.testing.driven import Driven
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT
 
@@ -43,8 +45,8 @@ class Client:
 
     def reopen(self) -> None:
         """Have another connection."""
-        self.plain = psycopg.connect(self._stage.lab.url("a"), autocommit=self._autocommit, connect_timeout=10)
-        self.wrapped: Any = self.plain if self._plain else self._stage.wrap(self.plain)
+        self.plain = self._stage.connect("a", autocommit=self._autocommit)
+        self.wrapped: Any = self._stage.drive(self.plain if self._plain else self._stage.wrap(self.plain))
         self.blocks = []
 
     def renew(self) -> None:
@@ -74,9 +76,17 @@ class Client:
         name = f"{PREPARED}-{next(self._stage.numbers)}"
         self.wrapped.execute(f"PREPARE TRANSACTION '{name}'")
         self.wrapped.rollback()
-        before, self.wrapped.autocommit = self.wrapped.autocommit, True
+        before = self.wrapped.autocommit
+        self.set_autocommit(True)
         self.wrapped.execute(f"{ends} PREPARED '{name}'")
-        self.wrapped.autocommit = before
+        self.set_autocommit(before)
+
+    def set_autocommit(self, value: bool) -> None:
+        """As each client has it."""
+        if self._stage.is_of_asyncio:
+            self.wrapped.set_autocommit(value)
+        else:
+            self.wrapped.autocommit = value
 
 
 def _text(text: str) -> Callable[[Client], object]:
@@ -131,14 +141,11 @@ def _fetched(reader: Any, row: str) -> Any:
         return cursor.execute("SELECT 1 FROM posts WHERE key = %s", (row,)).fetchone()
 
 
-def _set_autocommit(value: bool) -> Callable[[Client], object]:
-    return lambda client: setattr(client.wrapped, "autocommit", value)
-
-
 class PostgresqlStage(Stage):
     """One lab of a primary and a hot standby, prepared."""
 
-    errors = (psycopg.Error,)
+    is_of_asyncio = False
+    errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error,)
     writes: ClassVar = {
         "parameters": lambda client, row: client.wrapped.execute(INSERT, (row,)),
         "many": lambda client, row: client.wrapped.cursor().executemany(INSERT, [(row,)]),
@@ -186,8 +193,8 @@ class PostgresqlStage(Stage):
         "read": _text("SELECT count(*) FROM posts"),
         "read only": _text("SET TRANSACTION READ ONLY"),
         "serializable": _text("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"),
-        "autocommit": _set_autocommit(True),
-        "no autocommit": _set_autocommit(False),
+        "autocommit": lambda client: client.set_autocommit(True),
+        "no autocommit": lambda client: client.set_autocommit(False),
         "enter a block": lambda client: client.enter(),
         "leave a block": lambda client: client.leave(),
         "leave a block by an error": lambda client: client.leave(ValueError("adversary")),
@@ -221,12 +228,24 @@ class PostgresqlStage(Stage):
     def __init__(self, lab: PostgresqlStore) -> None:
         self.lab = lab
         self.numbers = itertools.count(1)
+        self._loop = asyncio.new_event_loop()
         with lab.connect("a", user="app") as connection:
             for text in ROUTINES:
                 connection.execute(text)
         lab.wait_caught_up("b1")
 
-    def wrap(self, plain: psycopg.Connection[Any], **options: Any) -> Any:
+    def connect(self, server: str, **options: Any) -> Any:
+        """Return a plain connection to a server."""
+        url, options = self.lab.url(server), {"connect_timeout": 10, **options}
+        if self.is_of_asyncio:
+            return self._loop.run_until_complete(psycopg.AsyncConnection.connect(url, **options))
+        return psycopg.connect(url, **options)
+
+    def drive(self, client: Any) -> Any:
+        """Return what has a blocking client's ways."""
+        return Driven(client, self._loop) if self.is_of_asyncio else client
+
+    def wrap(self, plain: Any, **options: Any) -> Any:
         """Wrap a connection under the stage's name."""
         return antipode_postgresql.wrap(plain, store=self.name, replicas=[self.lab.url("b1")], **options)
 
@@ -237,8 +256,7 @@ class PostgresqlStage(Stage):
         (client.wrapped if isinstance(client, Client) else client).close()
 
     def reader(self) -> Any:
-        plain = psycopg.connect(self.lab.url("b1"), autocommit=True, connect_timeout=10)
-        return self.wrap(plain, wait_on_read=True)
+        return self.drive(self.wrap(self.connect("b1", autocommit=True), wait_on_read=True))
 
     def rows(self, server: str | None = None) -> set[str]:
         with self.lab.connect(server or "a", user="app") as connection:
@@ -252,7 +270,7 @@ class PostgresqlStage(Stage):
             return dict(kept.fetchall())
 
     def tell(self, result: Any) -> str:
-        if not isinstance(result, psycopg.Cursor):
+        if not isinstance(result, psycopg.Cursor | Driven):
             return super().tell(result)
         names = [column.name for column in result.description or ()]
         rows = result.fetchall() if names and names != ["QUERY PLAN"] else ""
@@ -272,6 +290,13 @@ class PostgresqlStage(Stage):
 
     def heal(self) -> None:
         self.lab.heal("b1", wait=False)
+
+
+class AsyncPostgresqlStage(PostgresqlStage):
+    """The same by psycopg's asyncio connections."""
+
+    is_of_asyncio = True
+    reads: ClassVar = {way: read for way, read in PostgresqlStage.reads.items() if way != "cursor made by hand"}
 
 
 def shows_all(connection: Any) -> set[str]:

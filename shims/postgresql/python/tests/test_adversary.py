@@ -8,22 +8,27 @@ import pytest
 from antipode.testing import adversary, isolated
 from antipode_lab import Lab
 from antipode_lab.stores.postgresql import PostgresqlStore
-from pg_adversary import PostgresqlStage
+from pg_adversary import AsyncPostgresqlStage, PostgresqlStage
 from pg_regions import prepare
+from sqlalchemy_adversary import SqlalchemyStage
 
 
-@pytest.fixture(scope="module")
-def stage() -> Iterator[PostgresqlStage]:
-    options = {"postgresql": {"config": {"max_prepared_transactions": "20"}}}
+@pytest.fixture(
+    scope="module",
+    params=[PostgresqlStage, AsyncPostgresqlStage, SqlalchemyStage],
+    ids=["blocking", "asyncio", "sqlalchemy"],
+)
+def stage(request: pytest.FixtureRequest) -> Iterator[PostgresqlStage]:
+    options = {"postgresql": {"config": {"max_prepared_transactions": "20", "max_connections": "300"}}}
     with Lab("postgresql", replicas=1, lag="3ms", options=options) as lab, isolated():
         store = lab.get(PostgresqlStore)
         prepare(store)
-        yield PostgresqlStage(store)
+        yield request.param(store)
 
 
 @pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: PostgresqlStage) -> None:
-    adversary.check(adversary.play(stage, 60, seed=1))
+    adversary.check(adversary.play(stage, 20, seed=1))
 
 
 @pytest.mark.stores
