@@ -119,6 +119,11 @@ public final class Inbound implements AutoCloseable {
     return judged(trust()).accepted();
   }
 
+  /** Whether something of ours may go to this caller at all, as the mode is now. */
+  public boolean isHeard() {
+    return ProcessSettings.inForce().mode() != Mode.OFF && mayAnswer();
+  }
+
   /**
    * The header's value for what the scope added since it was last asked; null where none is to be sent. From now on what
    * is written comes late, and is counted (PROP-13, PROP-16).

@@ -8,14 +8,24 @@ import io.grpc.ServerCall;
 import io.grpc.Status;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A call that ends with what its scope added, whatever its status (PROP-15). */
+/**
+ * A call that ends with what its scope added, whatever its status (PROP-15); and with how often gRPC has repeated it, of
+ * which clients elsewhere are not told (PROP-32).
+ */
 final class InboundCall<Q, A> extends SimpleForwardingServerCall<Q, A> {
+  private static final Metadata.Key<String> REPEATED =
+      Metadata.Key.of("grpc-previous-rpc-attempts", Metadata.ASCII_STRING_MARSHALLER);
+  private static final Metadata.Key<String> PREVIOUS =
+      Metadata.Key.of("antipode-previous-attempts", Metadata.ASCII_STRING_MARSHALLER);
+
   private final Inbound inbound;
+  private final String repeated;
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  InboundCall(ServerCall<Q, A> inner, Inbound inbound) {
+  InboundCall(ServerCall<Q, A> inner, Inbound inbound, Metadata request) {
     super(inner);
     this.inbound = inbound;
+    this.repeated = request.get(REPEATED);
   }
 
   @Override
@@ -37,6 +47,9 @@ final class InboundCall<Q, A> extends SimpleForwardingServerCall<Q, A> {
   private void end(Status status, Metadata trailers) {
     MetadataCarrier carrier = MetadataCarrier.copyOf(trailers);
     inbound.injectResponse(carrier, SharedCaches.ANY_METHOD, SharedCaches.ANY_STATUS);
+    if (repeated != null && repeated.matches("0*[1-9][0-9]{0,2}") && inbound.isHeard()) {
+      carrier.metadata().put(PREVIOUS, repeated);
+    }
     super.close(status, carrier.metadata());
   }
 }

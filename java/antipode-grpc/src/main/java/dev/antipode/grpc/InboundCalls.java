@@ -46,7 +46,7 @@ final class InboundCalls implements ServerInterceptor {
     if (came.hasLineage()) {
       carrier.strip();
     }
-    InboundCall<Q, A> answering = new InboundCall<>(call, inbound);
+    InboundCall<Q, A> answering = new InboundCall<>(call, inbound, headers);
     Context context = Context.current().withValue(OURS, inbound);
     try (Scope current = inbound.makeCurrent()) {
       return new InboundListener<>(Contexts.interceptCall(context, answering, headers, next), answering, inbound);

@@ -12,10 +12,12 @@ import dev.antipode.testing.AntipodeIsolated;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
+import io.grpc.ClientInterceptors;
 import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
+import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.ServerCalls;
 import io.grpc.stub.StreamObserver;
 import java.io.InputStream;
@@ -26,6 +28,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -34,6 +37,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** Calls that brought no answer, and those that gRPC repeats by itself (PROP-27). */
 @ExtendWith(AntipodeIsolated.class)
 class LostCallsTest {
+  private static final Metadata.Key<String> PREVIOUS =
+      Metadata.Key.of("antipode-previous-attempts", Metadata.ASCII_STRING_MARSHALLER);
   private static final WriteId AFTER = WriteId.position("user-acl", "8371ab90c2d4e6f1", 57);
 
   private final CountDownLatch arrived = new CountDownLatch(1);
@@ -223,7 +228,7 @@ class LostCallsTest {
     }
   }
 
-  /** What a first attempt wrote comes back, too, where gRPC repeats the call. */
+  /** What a first attempt wrote comes back, too, where gRPC repeats the call; the server says how often (PROP-32). */
   @Test
   void aRepeatedCallBringsTheWritesOfEachAttempt() throws Exception {
     Map<String, Object> policy = Map.of(
@@ -248,10 +253,16 @@ class LostCallsTest {
     })); LineageScope scope = Antipode.scope()) {
       Channel channel =
           posts.channel(builder -> builder.defaultServiceConfig(policy).enableRetry(), AntipodeGrpc.clientInterceptor());
-      assertThat(codeOf(channel, CallOptions.DEFAULT.withDeadlineAfter(30, TimeUnit.SECONDS))).isEqualTo(Status.Code.OK);
+      AtomicReference<Metadata> trailer = new AtomicReference<>();
+      Channel seen = ClientInterceptors.intercept(
+          channel, MetadataUtils.newCaptureMetadataInterceptor(new AtomicReference<>(), trailer));
+      assertThat(codeOf(seen, CallOptions.DEFAULT.withDeadlineAfter(30, TimeUnit.SECONDS))).isEqualTo(Status.Code.OK);
       assertThat(attempts.get()).isEqualTo(2);
-      assertThat(scope.lineage())
-          .isEqualTo(Lineage.of(WriteId.position("store-1", "e", 1), WriteId.position("store-2", "e", 1)));
+      assertThat(trailer.get().get(PREVIOUS)).isEqualTo("1");
+      codeOf(seen, CallOptions.DEFAULT.withDeadlineAfter(30, TimeUnit.SECONDS));
+      assertThat(trailer.get().containsKey(PREVIOUS)).as("of a call that needed one attempt").isFalse();
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(
+          WriteId.position("store-1", "e", 1), WriteId.position("store-2", "e", 1), WriteId.position("store-3", "e", 1)));
       assertThat(scope.lineage().isComplete()).isTrue();
     }
   }
