@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 _BEGIN_S: Final = 1.0
 _TRIES: Final = 3
 """A process that stood still once, or a machine that is busy, is no want of memory."""
+_REST_S: Final = 1.0
+"""Behind a thread that did not begin no other is started for so long: else each caller would wait for its own. With the
+wait it is less than the five seconds in which all is to be whole again."""
 
 
 class Bell:
@@ -48,6 +52,9 @@ class Background(threading.Thread):
     (python/cpython#140746), and a barrier that starts one would hang.
     """
 
+    rests_until: ClassVar[float] = -1e9
+    """Until then no thread is started, `time.monotonic()`."""
+
     def __init__(self, target: Callable[[], object], name: str) -> None:
         super().__init__(name=name, daemon=True)
         self._act = target
@@ -58,10 +65,16 @@ class Background(threading.Thread):
         """Whoever takes it first decides whether it goes on: the thread, or who waited for it in vain."""
 
     def start(self) -> None:
-        """Start it; raise RuntimeError where it has not begun within some seconds, and then it does nothing."""
+        """Start it; raise RuntimeError where it has not begun within some seconds, and then it does nothing.
+
+        For a while behind that the next ones raise at once.
+        """
+        if time.monotonic() < Background.rests_until:
+            raise RuntimeError(f"the thread {self.name} was not started: another one has just failed to begin")
         super().start()
         if any(self._has_begun.acquire(timeout=_BEGIN_S) for _ in range(_TRIES)) or not self._goes.acquire(False):
             return
+        Background.rests_until = time.monotonic() + _REST_S
         getattr(threading, "_limbo", {}).pop(self, None)  # it would count as a thread as long as the process lives
         raise RuntimeError(f"the thread {self.name} did not begin: there is no memory, perhaps")
 

@@ -83,15 +83,18 @@ class Marker:
 
     def start(self) -> None:
         """Start the thread, if it does not run. Where none is to be had the next write tries again, and goes on."""
-        with self._starting:
+        if not self._starting.acquire(blocking=False):  # another one does: nobody waits for it in a request
+            return
+        try:
             if self._thread is None and not self._ended:
-                try:
-                    self._thread = Background(self._run, f"antipode-marks-{self.store}")
-                    self._thread.start()
-                except Exception as error:  # never the application's, whose write was executed (SHIM-2)
-                    self._thread, self.dirty = None, False
-                    words = f"no thread could be started to mark the epochs of {self.store} ({error}): tried again"
-                    logs.warn(f"marker {self.store}", words, code="AP209")
+                self._thread = Background(self._run, f"antipode-marks-{self.store}")
+                self._thread.start()
+        except Exception as error:  # never the application's, whose write was executed (SHIM-2)
+            self._thread, self.dirty = None, False
+            words = f"no thread could be started to mark the epochs of {self.store} ({error}): tried again"
+            logs.warn(f"marker {self.store}", words, code="AP209")
+        finally:
+            self._starting.release()
 
     # The thread
 
