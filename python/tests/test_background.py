@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import antipode
 import pytest
 from antipode import Lineage, UnprovenKind, WriteId, background
 from antipode.background import Background, Bell
+from antipode.record_writer import RecordWriter
 from antipode.shim import StoreOptions, join_store
 from antipode.verdict import VISIBLE
-from fakes import FakeShim, Target, always, fake_store
+from fakes import FakeShim, Target, always, fake_store, until
 from parked_barriers import Client
 
 WRITE = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
@@ -26,6 +28,12 @@ def no_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _rested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test lacked is nothing to the next one."""
+    monkeypatch.setattr(Background, "rests_until", -1e9)
+
+
 def judge() -> antipode.BarrierResult:
     return antipode.barrier(WRITE, timeout=50, on_timeout="proceed", on_unproven="proceed")
 
@@ -35,6 +43,22 @@ def test_a_thread_that_does_not_begin_fails_its_start(no_memory: None) -> None:
     with pytest.raises(RuntimeError, match="did not begin"):
         Background(lambda: None, "t").start()
     assert threading.active_count() == before
+
+
+def test_whoever_comes_behind_it_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-61: each would wait for a thread of its own, some under a lock."""
+    begun: list[object] = []
+
+    def start(self: threading.Thread) -> None:
+        begun.append(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(background, "_BEGIN_S", 0.05)
+    with pytest.raises(RuntimeError, match="did not begin"):
+        Background(lambda: None, "t").start()
+    with pytest.raises(RuntimeError, match="just failed"):
+        Background(lambda: None, "t").start()
+    assert len(begun) == 1
 
 
 def test_a_thread_that_begins_too_late_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +101,7 @@ def test_all_is_whole_again_when_there_is_memory(monkeypatch: pytest.MonkeyPatch
     with monkeypatch.context() as patched:
         patched.setattr(Background, "_bootstrap", lambda _: None)
         assert not judge().satisfied
-    assert judge().satisfied
+    until(lambda: judge().satisfied)
 
 
 def test_a_bell_wakes_whoever_sleeps_or_is_about_to() -> None:
@@ -93,3 +117,27 @@ def test_a_bell_wakes_whoever_sleeps_or_is_about_to() -> None:
     bell.ring()
     thread.join(70)
     assert woken == [True]
+
+
+def test_what_is_recorded_while_the_writer_starts_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REC-2: by a signal's handler, or a finalizer, of the thread that starts it."""
+    antipode.configure(records=tmp_path)
+    writer = RecordWriter()
+    start = Background.start
+    waited: list[bool] = []
+
+    def interrupted(self: Background) -> None:
+        handler = threading.Thread(target=writer.put, args=({"record": 2},), daemon=True)
+        handler.start()
+        handler.join(10)
+        waited.append(handler.is_alive())
+        start(self)
+
+    monkeypatch.setattr(Background, "start", interrupted)
+    writer.put({"record": 1})
+    assert writer.flush(60)
+    assert waited == [False]
+    [file] = tmp_path.glob("*.jsonl")
+    assert len(file.read_text().splitlines()) == 2

@@ -60,7 +60,7 @@ class RecordWriter:
             self._drop("the disk is too slow")
             return
         self._queue.put(record)
-        self._ensure_thread()
+        self._ensure_thread(waits=False)
 
     def flush(self, timeout: float) -> bool:
         """Waits until what was put so far is on disk."""
@@ -69,19 +69,26 @@ class RecordWriter:
         self._ensure_thread()
         return self.used and written.wait(timeout)
 
-    def _ensure_thread(self) -> None:
-        with self._start:
+    def _ensure_thread(self, *, waits: bool = True) -> None:
+        """Start the thread, unless it runs. waits: also where somebody else just starts it.
+
+        Whoever puts a record does not: it may be a signal's handler, or a finalizer, of the very thread that does.
+        """
+        if not self._start.acquire(blocking=waits):
+            return
+        try:
             if self._thread is not None:
                 return
-            try:
-                thread = Background(self._run, "antipode-records")
-                thread.start()
-            except (RuntimeError, MemoryError):  # too many threads, or the end: the next record tries again
-                return
+            thread = Background(self._run, "antipode-records")
+            thread.start()
             self._thread = thread
             for name in _CHILDREN:
                 if self._end is not None and name in sys.modules:
                     sys.modules[name].Finalize(None, self._end, exitpriority=0)
+        except (RuntimeError, MemoryError):  # too many threads, or the end: the next record tries again
+            return
+        finally:
+            self._start.release()
 
     def _run(self) -> None:
         asked_at = time.monotonic()
