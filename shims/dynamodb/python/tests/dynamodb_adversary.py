@@ -19,8 +19,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from dynamodb_regions import TABLE, item, key
 
 AHEAD = 12
-"""So many items were written in region A, whose clock is ahead; B2 writes them again."""
-AHEAD_S = 5
+"""So many items were written in region A, whose clock is ahead; B2, which has not seen that, writes them again."""
+AHEAD_S = 600
 OLDER = "older"
 PUT = f"INSERT INTO \"{TABLE}\" VALUE {{'id': ?, 'value': 'v'}}"
 
@@ -241,6 +241,7 @@ class DynamoDbStage(Stage):
         return super().tell(result)
 
     def clear(self) -> None:
+        self.lab.heal("b2", "a")
         for name in self.lab.servers:
             for found in self._items(name).values():
                 self._plain[name].delete_item(TableName=TABLE, Key={"id": found["id"]})
@@ -251,10 +252,11 @@ class DynamoDbStage(Stage):
         shim._clocks[region] = ahead  # which a client takes when it is wrapped
         wrapped = self.wrap(self._plain["a"])
         shim._clocks[region] = clock
+        self.lab.wait_caught_up("b2")
+        self.lab.partition("b2", "a")
         with antipode.scope():
             for number in range(AHEAD):
                 wrapped.put_item(TableName=TABLE, Item=item(f"ahead-{number:02}", OLDER))
-        self.lab.wait_caught_up("b2")
 
     def cut(self) -> None:
         for source in ("a", "b2"):

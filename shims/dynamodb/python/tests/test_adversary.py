@@ -10,6 +10,9 @@ from antipode_lab import Lab
 from antipode_lab.stores.dynamodb import DynamoDbStore
 from dynamodb_adversary import DynamoDbStage
 
+MOST_UNPROVEN = 0.3
+"""Where a greater version of another region is, it is said at once that nobody can tell (SHIM-52)."""
+
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[DynamoDbStage]:
@@ -19,7 +22,7 @@ def stage() -> Iterator[DynamoDbStage]:
 
 @pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: DynamoDbStage) -> None:
-    adversary.check(adversary.play(stage, 20, seed=1))
+    adversary.check(adversary.play(stage, 20, seed=1), most_unproven=MOST_UNPROVEN)
 
 
 @pytest.mark.stores
@@ -27,4 +30,4 @@ def test_a_few_programs_lose_nothing(stage: DynamoDbStage) -> None:
 def test_many_programs_lose_nothing(stage: DynamoDbStage) -> None:
     tally = adversary.play(stage, 1_000, seed=10_000, say=print)
     print(tally)
-    adversary.check(tally)
+    adversary.check(tally, most_unproven=MOST_UNPROVEN)
