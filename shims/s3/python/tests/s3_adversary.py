@@ -21,7 +21,7 @@ from s3_regions import BUCKET
 
 AHEAD = 12
 """So many objects have a version of a clock that is ahead."""
-AHEAD_S = 20
+AHEAD_S = 600
 OLDER = b"older"
 VOLATILE = frozenset(
     ["ResponseMetadata", "VersionId", "CopySourceVersionId", "LastModified", "UploadId", "Date", "HostId", "RequestId"]
