@@ -22,8 +22,9 @@ constexpr std::string_view kModified = "last-modified";
 constexpr std::string_view kPlace = "content-location";
 constexpr std::string_view kAccelerated = "x-accel-expires";
 constexpr std::array<std::string_view, 5> kNeverKept = {"PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT"};
-constexpr std::array<std::string_view, 2> kKeptByPlace = {"POST", "PATCH"};  // where they say of which resource they are
-// Statuses of which a cache may guess how long they are fresh; 0 is one that is not known.
+// Whose answers are kept only where they say of which resource they are.
+constexpr std::array<std::string_view, 2> kKeptByPlace = {"POST", "PATCH"};
+// Statuses of which a cache may guess how long they are fresh; 0 is one that is not known (a library may say -1).
 constexpr std::array<int, 13> kGuessed = {0, 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501};
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -172,8 +173,8 @@ bool IsShared(const Carrier& headers, std::string_view method, int status) {
   const Lines accelerated = lines(kAccelerated);
   if (std::any_of(accelerated.begin(), accelerated.end(), IsNotZero)) return true;
   const Lines expires = lines(kExpires);
-  const bool otherwise = expires.empty() ? !lines(kModified).empty() && Has(kGuessed, status) && !is_by_place
-                                         : !std::all_of(expires.begin(), expires.end(), IsPast);
+  const bool is_guessed = !lines(kModified).empty() && Has(kGuessed, std::max(status, 0)) && !is_by_place;
+  const bool otherwise = expires.empty() ? is_guessed : !std::all_of(expires.begin(), expires.end(), IsPast);
   if (Shares(lines(kControl), otherwise)) return true;
   return std::any_of(found.begin(), found.end(),
                      [](const auto& each) { return IsTargeted(each.first) && Shares(each.second, false); });
