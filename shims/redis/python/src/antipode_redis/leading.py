@@ -92,11 +92,7 @@ class Leads:
 
     def servers(self) -> Sequence[Target]:
         """Return the servers to which it will lead. Raises what the client raises where a pool's cannot be known."""
-        found: dict[str, Target] = {}
-        for each, own in self._alive():
-            was_told = place_of(own) != each.words  # to go elsewhere
-            target = target_at(each.pool, own, None) if was_told else each.target
-            found[target.address] = target
+        found = self.met_servers()
         for pool in self._distinct():
             try:
                 found |= {target.address: target for target in servers_of(pool)}
@@ -104,6 +100,15 @@ class Leads:
                 if not any(each.pool is pool for each, _ in self._alive()):
                     raise
         return list(found.values())
+
+    def met_servers(self) -> dict[str, Target]:
+        """Return the servers to which the connections lead that were met, by address."""
+        found: dict[str, Target] = {}
+        for each, own in self._alive():
+            was_told = place_of(own) != each.words  # to go elsewhere
+            target = target_at(each.pool, own, None) if was_told else each.target
+            found[target.address] = target
+        return found
 
     def _distinct(self) -> Iterable[Any]:
         return {id(pool): pool for _, pool in list(self._pools.values())}.values()

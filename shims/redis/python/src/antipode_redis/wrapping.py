@@ -102,7 +102,7 @@ def wrap(
     if source is None:
         name, meet = f"a {type(client).__name__}", Binding.meet_idle
         followed = joined.follow_client(binding, Binding.look, Binding.servers, name, listed=listed, meet=meet)
-        followed.found([target] if is_known else [])
+        followed.found([target, *binding.leads.met_servers().values()] if is_known else [])
         binding.server = joined.server_at(target.address)
     else:
         joined.discover(source.name, source.ask, key=source.key, listed=listed)
