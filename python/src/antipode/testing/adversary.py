@@ -348,10 +348,9 @@ def _play(stage: Stage, programs: Sequence[Program], tally: Tally) -> list[Findi
             stage.heal()
             for each in judging:
                 each.result()
-    reader = stage.reader()
+    configure(timeout=PATIENCE_S)
     for run in runs:
-        _judge_refused(stage, reader, run)
-    stage.close(reader)
+        _judge_refused(stage, run)
     _judge_plain(stage, runs, held)
     return [run.findings[0] for run in runs if run.findings]
 
@@ -407,15 +406,18 @@ def _judge_reads(stage: Stage, reader: Any, run: _Run, there: set[str], tally: T
                 run.find("waiting", f"{way} did not wait for {text!r}, and did not show {_one(missing)}")
 
 
-def _judge_refused(stage: Stage, reader: Any, run: _Run) -> None:
+def _judge_refused(stage: Stage, run: _Run) -> None:
     """What raised while the row was not there has to show it now: else it never waited, and raises always."""
     for way, text, row in run.refused:
+        reader = stage.reader()  # a question that was late has closed the first one's connection (SHIM-47)
         with scope(Lineage.deserialize(text)):
             try:
                 found = stage.reads[way](reader, row)
             except Exception as error:
                 run.find("waiting", f"{way} reads nothing: {type(error).__name__}: {error}")
                 continue
+            finally:
+                stage.close(reader)
         if not found:
             run.find("waiting", f"{way} did not show {row}, which is there")
 
