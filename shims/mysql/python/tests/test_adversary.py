@@ -35,7 +35,7 @@ def stage(request: pytest.FixtureRequest, lab: SqlStore) -> Iterator[SqlStage]:
 
 @pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: SqlStage) -> None:
-    adversary.check(adversary.play(stage, 40, seed=1))
+    adversary.check(adversary.play(stage, 25, seed=1))
 
 
 @pytest.mark.stores
