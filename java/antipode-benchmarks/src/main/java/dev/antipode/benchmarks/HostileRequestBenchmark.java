@@ -92,7 +92,7 @@ public class HostileRequestBenchmark {
   @Benchmark
   public String request() {
     try (Inbound inbound = new Inbound(Carriers.read(headers), "10.0.0.7", false)) {
-      return inbound.responseText(false);
+      return inbound.responseText(false, 0, false);
     }
   }
 }
