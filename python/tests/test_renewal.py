@@ -34,6 +34,7 @@ class RenewingShim(FakeShim):
 
     renews = True
     leads_to = "old"
+    renewed_to = ""
     gate: ClassVar[threading.Event]
     made: ClassVar[list[Connection]]
     begun: ClassVar[int]
@@ -44,8 +45,8 @@ class RenewingShim(FakeShim):
         assert not server.session.is_closed
         return super().visible(ids, server)
 
-    def _open(self) -> Connection:
-        self.made.append(Connection(self.leads_to))
+    def _open(self, leads_to: str = "") -> Connection:
+        self.made.append(Connection(leads_to or self.leads_to))
         return self.made[-1]
 
     def renew(self, server: Server) -> Connection:
@@ -53,7 +54,7 @@ class RenewingShim(FakeShim):
         self.gate.wait(60)
         if self.fault is not None:
             raise self.fault
-        return self._open()
+        return self._open(self.renewed_to)
 
     def close(self, server: Server) -> None:
         session, server.session = server.session, None
@@ -65,7 +66,7 @@ class RenewingShim(FakeShim):
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Holds the next connection back until it is set."""
     gate = threading.Event()
-    for name, value in {"gate": gate, "made": [], "begun": 0, "fault": None, "leads_to": "old"}.items():
+    for name, value in {"gate": gate, "made": [], "begun": 0, "fault": None, "leads_to": "old", "renewed_to": ""}.items():
         monkeypatch.setattr(RenewingShim, name, value, raising=False)
     with isolated():
         antipode.configure(reconnect=_LIFE_S, free_path_ttl=0)
@@ -138,6 +139,21 @@ def test_behind_its_time_it_answers_nothing(gate: threading.Event, server: Serve
     assert not server.session.is_closed
 
 
+def test_the_next_one_answers_nothing_behind_its_own_time(gate: threading.Event, server: Server) -> None:
+    """BAR-55, BAR-69: it stood there while nobody asked, or while the process was paused."""
+    grow_old(server, _LIFE_S / 20)
+    assert ask()
+    until(lambda: RenewingShim.begun)
+    opening = server._renewal._next
+    assert opening is not None
+    opening.began_at -= _LIFE_S
+    RenewingShim.leads_to, RenewingShim.renewed_to = "new", "old"  # that was looked up before
+    gate.set()
+    until(lambda: opening.is_over)
+    assert not ask(2)
+    assert opening.session is None and RenewingShim.made[1].is_closed
+
+
 def test_one_that_cannot_be_opened_is_no_silence(gate: threading.Event, server: Server) -> None:
     """BAR-69, BAR-26: the server answers by the other one; behind that one's time the thread that asks opens one."""
     antipode.configure(replica_out_after=0.01)
@@ -145,6 +161,7 @@ def test_one_that_cannot_be_opened_is_no_silence(gate: threading.Event, server: 
     gate.set()
     grow_old(server, _LIFE_S / 20)
     assert all(ask() for _ in range(20))
+    until(lambda: RenewingShim.begun)
     assert not server.down
     assert RenewingShim.begun == 1, "it is not tried again and again"
     grow_old(server, 0)

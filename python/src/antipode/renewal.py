@@ -5,7 +5,8 @@ the one that is there goes on answering. That lets no barrier pass that could no
 
 1. A connection may stay at a server to which its address leads no more. BAR-55 allows that for its time, which begins
    with its opening: the address was looked up then. It never answers behind its time, whether the next one stands or
-   not; where that is late, whoever waits stands still.
+   not; where that is late, whoever waits stands still. So it is of the next one, which may have stood there for long
+   when somebody asks again.
 2. When the next one stands, all that was proved is dropped before it is asked, as with any new connection (BAR-33): it
    may lead to another server. One thread does both, between two questions: no answer of one counts as the other's.
 3. That it cannot be opened is no silence of the server (BAR-26), which answers by the other one. Behind that one's time
@@ -56,15 +57,17 @@ class Renewal:
         left = self._made_at + life - now
         if self._next is None and 0 < left <= min(life / 2, max(life / _LEAD, 2 * self._opening_s)):
             self._next = self._begin()
+            left = self._made_at + life - time.monotonic()  # a thread may begin late
         if self._next is not None and left <= 0:
             self._next.wait(max(self._server.ask_timeout, 2 * self._opening_s))  # it is further than a new one
         if self._next is not None and (session := self._next.take()) is not None:
             made_at, self._opening_s = self._next.began_at, self._next.seconds
             self._server.close_channel(session)
             self._made_at = made_at
-        elif left <= 0:
+            left = made_at + life - time.monotonic()  # it may have stood there long: nobody asked, or the process was paused
+        if left <= 0:
             self._server.close_channel()
-            self._made_at, self._is_new = now, True
+            self._made_at, self._is_new = time.monotonic(), True
 
     def end_question(self, seconds: float) -> None:
         """Note that a question was answered, and how long that took, the opening of its connection included."""
