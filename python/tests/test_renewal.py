@@ -66,7 +66,8 @@ class RenewingShim(FakeShim):
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Holds the next connection back until it is set."""
     gate = threading.Event()
-    for name, value in {"gate": gate, "made": [], "begun": 0, "fault": None, "leads_to": "old", "renewed_to": ""}.items():
+    fresh = {"gate": gate, "made": [], "begun": 0, "fault": None, "leads_to": "old", "renewed_to": ""}
+    for name, value in fresh.items():
         monkeypatch.setattr(RenewingShim, name, value, raising=False)
     with isolated():
         antipode.configure(reconnect=_LIFE_S, free_path_ttl=0)
@@ -151,7 +152,8 @@ def test_the_next_one_answers_nothing_behind_its_own_time(gate: threading.Event,
     gate.set()
     until(lambda: opening.is_over)
     assert not ask(2)
-    assert opening.session is None and RenewingShim.made[1].is_closed
+    assert opening.session is None
+    assert RenewingShim.made[1].is_closed
 
 
 def test_one_that_cannot_be_opened_is_no_silence(gate: threading.Event, server: Server) -> None:

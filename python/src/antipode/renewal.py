@@ -64,7 +64,7 @@ class Renewal:
             made_at, self._opening_s = self._next.began_at, self._next.seconds
             self._server.close_channel(session)
             self._made_at = made_at
-            left = made_at + life - time.monotonic()  # it may have stood there long: nobody asked, or the process was paused
+            left = made_at + life - time.monotonic()  # it may have stood there for long
         if left <= 0:
             self._server.close_channel()
             self._made_at, self._is_new = time.monotonic(), True
