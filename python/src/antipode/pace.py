@@ -42,6 +42,8 @@ _LATER: Final = 0.08
 """By this share of the time ahead a question comes behind its prediction."""
 _FEW: Final = 4
 """So many pushes can be counted: of more the time tells better."""
+_GONE: Final = 0.5
+"""Fewer pushes that are remembered are of long ago: the channel may be gone."""
 _PART: Final = 0.02
 """By so much of a push the count may be wrong: writes differ a little, and sums of fractions do."""
 
@@ -98,7 +100,7 @@ class Growth:
 
     def is_told_by_pushes(self, counter: int) -> bool:
         """Return whether so few pushes are to bring this position that they tell it better than the time."""
-        return self._pushes > 0 and self._pushes_to(counter) <= _FEW
+        return self._pushes > _GONE and self._pushes_to(counter) <= _FEW
 
     def _pushes_to(self, counter: int) -> float:
         return (counter - self._counter) * self._pushes / self._grown - _PART

@@ -73,6 +73,7 @@ class PositionShim(Shim):
             self._travel(link, server, is_answer=True)
         finally:
             cluster.renewal = max(cluster.renewal, run.now - begun)
+            server.target.renewed_at = run.now
         return link
 
     def _asked(self, ids: Sequence[WriteId], server: Server, patience: float) -> Sequence[Visibility]:

@@ -82,6 +82,7 @@ class Node:
         self.told_of = NEVER
         """The last loss that a push told the engine of, and when it did."""
         self.told_at = NEVER
+        self.renewed_at = NEVER
         self.askers: set[object] = set()
         """Who asks it now."""
         self.questions: list[tuple[float, tuple[int, ...]]] = []
@@ -188,7 +189,8 @@ class Node:
         """Note that it is asked for these writes; the engine asks no more than once a shortest interval (BAR-66)."""
         now, before = self.cluster.run.now, self.questions[-1][0] if self.questions else NEVER
         self.questions.append((now, numbers))
-        opening = self.cluster.opening + self.cluster.renewal
+        renewal = self.cluster.renewal if self.renewed_at >= before - self.cluster.renewal else 0.0
+        opening = self.cluster.opening + renewal
         if max(self.called_at, self.told_at) >= before - opening:  # for somebody new, or it was overtaken
             return
         if now - self._paced_at < shortest - 1e-9:
