@@ -14,6 +14,7 @@ import redis
 import redis.asyncio
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
+from antipode_redis.targets import reached_by
 from regions import STORE
 from test_moved import KINDS, address, assert_judged, pools_of
 
@@ -97,3 +98,17 @@ def test_a_class_that_connects_elsewhere(redis_lab: RedisStore) -> None:
     assert_judged(redis_lab, "b1")
     assert address(redis_lab, "a") in antipode.stores()[0].replicas
     del kept
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
+def test_the_peer_counts_where_the_host_alone_was_changed(redis_lab: RedisStore, host: str) -> None:
+    """BAR-68: in most deployments all servers have one port."""
+    plain = redis.Redis(**words(redis_lab, "b1"))
+    assert plain.ping()
+    [connection] = plain.connection_pool._available_connections
+    assert reached_by(connection) is None
+    connection.host = host
+    assert reached_by(connection) == ("127.0.0.1", redis_lab.server("b1").port)
+    connection.host = "redis.internal"
+    assert reached_by(connection) is None, "a name is not resolved"
+    plain.close()

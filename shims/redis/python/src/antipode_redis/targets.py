@@ -15,6 +15,7 @@ import redis.asyncio.connection as asyncio_connection
 import redis.asyncio.sentinel as asyncio_sentinel
 import redis.connection as sync_connection
 import redis.sentinel as sync_sentinel
+from antipode.addresses import parse_address
 from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
 from antipode.poller import is_connected
@@ -172,9 +173,16 @@ def reached_by(connection: Any) -> Any:
         peer = writer.get_extra_info("peername") if writer is not None else connection._sock.getpeername()
     except (AttributeError, OSError):
         return None
-    if is_plain(type(connection)) and not (isinstance(peer, tuple) and peer[1] != getattr(connection, "port", None)):
+    if is_plain(type(connection)) and not (isinstance(peer, tuple) and _is_elsewhere(peer, connection)):
         return None
     return peer
+
+
+def _is_elsewhere(peer: Sequence[Any], connection: Any) -> bool:
+    """Return whether a connection's words are another server's than its peer; a name is not resolved."""
+    wanted = parse_address(str(getattr(connection, "host", "")))
+    is_other_host = wanted is not None and wanted != parse_address(str(peer[0]))
+    return is_other_host or bool(peer[1] != getattr(connection, "port", None))
 
 
 def leads_on(connection: Any) -> bool:
