@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import antipode
 import antipode_s3
 import pytest
-from antipode import Lineage, Ordered
+from antipode import Lineage, Ordered, WriteId
+from antipode.hybrid_clock import HybridClock
 from antipode_s3.chains import Chains, is_chain
 from botocore.exceptions import ConnectionClosedError
 from s3_regions import BUCKET, STORE, Images, new_key, until
@@ -117,6 +119,108 @@ def test_after_a_lost_answer_a_write_begins_a_chain(images: Images) -> None:
         assert len({first, *entries(opened.lineage)}) == 2
 
 
+@contextmanager
+def clock_of(images: Images, clock: HybridClock) -> Iterator[None]:
+    """Write by another clock for a while."""
+    shim = images.shim
+    own, shim.clock = shim.clock, clock
+    try:
+        yield
+    finally:
+        shim.clock = own
+
+
+def put_ahead(images: Images, key: str) -> Lineage:
+    """Put by another client, whose machine's clock is ten minutes ahead."""
+    client = antipode_s3.wrap(images.lab.new_client("a"), STORE, bucket=BUCKET)
+    with clock_of(images, HybridClock(time_ns=lambda: time.time_ns() + 600 * 10**9)), antipode.scope() as opened:
+        put(client, key, b"of a clock ahead")
+        return opened.lineage
+
+
+def test_a_version_above_a_refused_one_is_of_no_other_ones_chain(images: Images) -> None:
+    """SHIM-28, SHIM-53: the client's next write has a lesser counter, and comes behind it."""
+    key = new_key()
+    ahead = put_ahead(images, key)
+    with antipode.scope() as opened:
+        opened.merge(ahead)
+        put(images.a, key, b"above it")
+        above = opened.lineage
+    until(lambda: images.body(key) == b"above it")
+    images.lab.partition("b1", mode="silent")
+    lineage = images.put(key, b"of our own clock")
+    assert entries(lineage)[0].counter < max(each.counter for each in entries(above)), "else nothing is tested"
+    assert not images.judge(lineage, 0.5).satisfied
+    images.lab.heal(wait=False)
+    assert images.judge(lineage).complete
+    assert images.body(key) == b"of our own clock"
+
+
+def test_two_writes_above_one_refused_version_have_versions_of_their_own(images: Images) -> None:
+    """SHIM-29, SHIM-53: scopes that know nothing of each other hold the same refused version."""
+    key = new_key()
+    ahead, found = put_ahead(images, key), []
+    for body in (b"one", b"other"):
+        with antipode.scope() as opened:
+            opened.merge(ahead)
+            put(images.a, key, body)
+            found.append(opened.lineage)
+        if body == b"one":
+            until(lambda: images.body(key) == b"one")
+            images.lab.partition("b1", mode="silent")
+    assert not images.judge(found[1], 0.5).satisfied
+    images.lab.heal(wait=False)
+    assert images.judge(found[1]).complete
+    assert images.body(key) == b"other"
+
+
+def test_a_version_is_above_the_greatest_refused_one(images: Images) -> None:
+    """SHIM-28: of those of its key that the scope depends on, whatever order they stand in."""
+    counters = [HybridClock(time_ns=lambda: time.time_ns() + 600 * 10**9).next() for _ in range(4)]
+    for given in (counters, counters[::-1]):
+        writes = [WriteId(STORE, b"k", Ordered(f"{at}a", counter)) for at, counter in enumerate(given)]
+        counter, is_greater = images.shim.next_counter(b"k", Lineage(writes))
+        assert is_greater
+        assert counter > max(counters)
+
+
+def test_a_counter_is_drawn_in_its_turn(images: Images) -> None:
+    """SHIM-53: else another write may take the turn between, with a greater counter, and be answered first."""
+    key = new_key()
+    between: list[Any] = []
+    binding = images.a._antipode[BUCKET]
+    own = binding.next_counter
+
+    def preempt(*args: Any) -> Any:
+        drawn = own(*args)
+        if not between:
+            between.append(None)
+            with antipode.scope() as opened:
+                put(images.a, key, b"of the greater counter")
+                between[0] = opened.lineage
+        return drawn
+
+    binding.next_counter = preempt
+    try:
+        lineage = images.put(key, b"of the lesser one")
+    finally:
+        del binding.next_counter
+    [first], [last] = entries(lineage), entries(between[0])
+    assert first.counter < last.counter, "else nothing is tested"
+    assert first.epoch != last.epoch
+
+
+def test_what_could_not_be_sent_ends_its_turn(images: Images) -> None:
+    """SHIM-53: the write after it goes on with the chain."""
+    key = new_key()
+    with antipode.scope() as opened:
+        put(images.a, key, b"first")
+        with pytest.raises(AttributeError):
+            images.a.put_object(Bucket=BUCKET, Key=key, Body=b"v", Metadata=["none"])
+        put(images.a, key, b"second")
+        assert len(entries(opened.lineage)) == 1
+
+
 def test_turns() -> None:
     """SHIM-53"""
     chains = Chains()
@@ -134,14 +238,32 @@ def test_turns() -> None:
     assert all(is_chain(turn.name) for turn in (first, meanwhile, other))
 
 
+def test_a_turn_that_ends_between_has_changed_the_chain() -> None:
+    """SHIM-53: nobody knows the outcome of a write that ends just as the next one begins."""
+    chains = Chains()
+    first = chains.turn(b"k")
+
+    class UnderWay(dict[bytes, object]):
+        def setdefault(self, key: bytes, mine: Any) -> Any:  # type: ignore[override]
+            first.end(certain=False)
+            return super().setdefault(key, mine)
+
+    chains._under_way = UnderWay(chains._under_way)
+    assert chains.turn(b"k").name != first.name
+
+
 def test_a_child_has_chains_of_its_own() -> None:
     """SHIM-53: parent and child write side by side."""
     chains = Chains()
     turn = chains.turn(b"k")
     turn.end(certain=True)
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert pool.apply(_name_of, (chains,)) != turn.name
+    context = multiprocessing.get_context("fork")
+    names = context.SimpleQueue()
+    child = context.Process(target=_tell_name, args=(chains, names))
+    child.start()
+    assert names.get() != turn.name
+    child.join(60)
 
 
-def _name_of(chains: Chains) -> str:
-    return chains.turn(b"k").name
+def _tell_name(chains: Chains, names: Any) -> None:
+    names.put(chains.turn(b"k").name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import weakref
 from typing import Final
 
 _OCTETS: Final = 5
@@ -54,19 +55,18 @@ class Chains:
 
     def __init__(self) -> None:
         self._begin_anew()
+        _all.add(self)
 
     def _begin_anew(self) -> None:
-        self._process = os.getpid()
         self._secret = secrets.token_bytes(16)
         self._under_way: dict[bytes, object] = {}
 
     def turn(self, key: bytes) -> Turn:
         """The place of a write of this key that begins now."""
-        if self._process != os.getpid():
-            self._begin_anew()
-        secret, mine = self._secret, object()
+        mine = object()
         if self._under_way.setdefault(key, mine) is not mine:
             return alone()
+        secret = self._secret  # only now: a turn that ended before has changed it, where it had to
         return Turn(_name(hashlib.blake2b(key, key=secret, digest_size=_OCTETS).digest()), self, key)
 
     def _end(self, key: bytes, *, certain: bool) -> None:
@@ -82,3 +82,16 @@ def alone() -> Turn:
 
 def _name(octets: bytes) -> str:
     return base36(int.from_bytes(octets))
+
+
+_all: weakref.WeakSet[Chains] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    """Begin the chains anew, before any thread of the child writes: parent and child write side by side."""
+    for chains in list(_all):
+        chains._begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

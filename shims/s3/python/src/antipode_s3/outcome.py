@@ -52,16 +52,24 @@ class Versioned:
         """apart: other writes of the key may begin and end while this one is under way, however long."""
         lineage = outgoing() if beside is None else beside
         scope = current_scope()
-        counter, self._greater = binding.next_counter(key, EMPTY if scope is None else scope.recorded_lineage)
-        self._turn = alone() if apart else binding.chains.turn(key)
-        self.version = Ordered(self._turn.name, counter)
-        self.metadata = metadata.with_rest(
-            given,
-            self.version,
-            lineage if binding.rests else EMPTY,
-            binding.store.name,
-            binding.options.lineage_out,
-        )
+        recorded = EMPTY if scope is None else scope.recorded_lineage
+        self._turn = alone() if apart else binding.chains.turn(key)  # before the counter: they grow in a chain
+        try:
+            counter, self._greater = binding.next_counter(key, recorded)
+            if counter > binding.shim.clock.next():  # what the chain gets next would be lesser
+                self._turn.end(certain=True)
+                self._turn = alone()
+            self.version = Ordered(self._turn.name, counter)
+            self.metadata = metadata.with_rest(
+                given,
+                self.version,
+                lineage if binding.rests else EMPTY,
+                binding.store.name,
+                binding.options.lineage_out,
+            )
+        except BaseException:  # the application's metadata are none, say: nothing was sent
+            self._turn.end(certain=True)
+            raise
 
     def record(self, write: Write, answer: Mapping[str, Any]) -> None:
         """The version was made."""

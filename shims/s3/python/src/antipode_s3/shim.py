@@ -50,7 +50,7 @@ class S3Shim(Shim):
                 if not isinstance(version, Ordered):
                     continue
                 if not self.clock.observe(version.counter) and write_id.key == octets:
-                    refused = version.counter
+                    refused = max(refused, version.counter)
         if refused < 0:
             return self.clock.next(), True
         above = self.clock.above(refused)

@@ -26,8 +26,8 @@ def _put(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
     key = key_of(params)
     version = Versioned(binding, key, params.get("Metadata"))
     write = binding.store.begin(key)
-    noting.put(write, key)
     try:
+        noting.put(write, key)
         changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
         answer = send(client, operation, changed)
     except BaseException as error:
