@@ -12,17 +12,21 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Lineage, Ordered, Verdict, WriteId
-from antipode.hybrid_clock import HybridClock, place_number
-from antipode_dynamodb.attributes import identity_of
+from antipode.hybrid_clock import NODE_BITS, HybridClock, place_number
+from antipode.wire import MAX_COUNTER
+from antipode_dynamodb.attributes import identity_of, place_of
+from antipode_dynamodb.guarding import Failure, Guarded, Kind
+from antipode_dynamodb.guarding import judge as judge_failure
 from antipode_dynamodb.shim import judge
+from antipode_dynamodb.tables import Table
 from dynamodb_regions import STORE, TABLE, Posts, item, key, requests_of, until
 
 
-def ahead(posts: Posts, table: str = TABLE, at: str = "a") -> Any:
-    """A client of another process, whose machine's clock is 50 s ahead."""
+def ahead(posts: Posts, table: str = TABLE, at: str = "a", *, seconds: int = 50) -> Any:
+    """A client of another process, whose machine's clock is so far ahead."""
     client = posts.wrap(at, tables=[table])
     place = place_number(posts.lab.region(at))
-    clock = HybridClock(place=place, time_ns=lambda: time.time_ns() + 50 * 10**9)
+    clock = HybridClock(place=place, time_ns=lambda: time.time_ns() + seconds * 10**9)
     client._antipode = replace(client._antipode, clock=clock)
     return client
 
@@ -221,3 +225,75 @@ def test_a_version_of_an_earlier_release_proves_itself_alone() -> None:
     assert identity_of(there) == Ordered(f"{old:x}", old)
     forged = {"_apv": {"N": str(old)}, "_ape": {"N": str(new)}}
     assert identity_of(forged) == identity_of(there)
+
+
+def add(client: Any, name: str) -> Lineage:
+    with antipode.scope() as scope:
+        client.update_item(
+            TableName=TABLE,
+            Key=key(name),
+            UpdateExpression="ADD n :one",
+            ExpressionAttributeValues={":one": {"N": "1"}},
+        )
+        return scope.lineage
+
+
+def add_in_a_transaction(client: Any, name: str) -> Lineage:
+    update = {"UpdateExpression": "ADD n :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
+    with antipode.scope() as scope:
+        client.transact_write_items(TransactItems=[{"Update": {"TableName": TABLE, "Key": key(name), **update}}])
+        return scope.lineage
+
+
+@pytest.mark.parametrize("write", [add, add_in_a_transaction], ids=["update", "transaction"])
+def test_two_writers_above_a_refused_version_both_write(posts: Posts, write: Callable[..., Lineage]) -> None:
+    """SHIM-28, SHIM-29: the second finds the version that it would have given itself, and has not written yet."""
+    name = f"above {write.__name__}"
+    put(ahead(posts, seconds=600), name, "of a clock ahead")
+    one, other = posts.wrap("a"), posts.wrap("a")
+    left = [None, None]
+    found: list[Lineage] = []
+
+    def between(**_: Any) -> None:
+        left.pop()
+        if not left:  # at the second try, which is above what was refused
+            low.meta.events.unregister(event, between)
+            found.append(write(one, name))
+
+    low = other._antipode.low
+    event = f"before-call.dynamodb.{'UpdateItem' if write is add else 'TransactWriteItems'}"
+    low.meta.events.register_first(event, between)
+    found.append(write(other, name))
+    assert (posts.raw("a", name) or {})["n"] == {"N": "2"}
+    [first], [second] = (lineage.of_store(STORE) for lineage in found)
+    assert first.version != second.version
+
+
+def test_versions_above_a_refused_one_differ(posts: Posts) -> None:
+    """SHIM-29: of two batches, which take no conditions, the one's would prove the other's."""
+    refused = ahead(posts, seconds=600)._antipode.clock.next()
+    binding = posts.wrap("a")._antipode
+    given = [binding.version_after(refused)[0] for _ in range(100)]
+    assert len(set(given)) == 100
+    assert all(place_of(version) == place_of(binding.clock.node) and version > refused for version in given)
+    last = MAX_COUNTER - (1 << NODE_BITS)
+    assert last < binding.version_after(last)[0] <= MAX_COUNTER
+
+
+def test_an_equal_counter_of_another_chain_proves_nothing() -> None:
+    """SHIM-53"""
+    clock = HybridClock(place=1)
+    first, counter = clock.next(), clock.next()
+    there = {"_apv": {"N": str(counter)}, "_ape": {"N": str(first)}}
+    assert judge(WriteId(STORE, b"k", Ordered(f"{counter:x}", counter)), there).verdict is Verdict.UNPROVEN
+    assert judge(WriteId(STORE, b"k", Ordered(f"{first:x}", counter)), there).verdict is Verdict.VISIBLE
+
+
+def test_a_version_that_is_there_already_is_our_own_after_a_lost_answer_alone() -> None:
+    """SHIM-29: another writer's has its place otherwise."""
+    version = HybridClock(place=1).next()
+    table = Table(TABLE, ("id",), None, stream=True, regions=(), showing=frozenset(), lasting=True)
+    action = Guarded(Kind.UPDATE, {"Key": key("k")}, table, version, "", chain=version - 1)
+    there = {**key("k"), "_apv": {"N": str(version)}, "_ape": {"N": str(version - 1)}}
+    assert judge_failure(action, there, repeated=True)[0] is Failure.DONE
+    assert judge_failure(action, there, repeated=False)[0] is Failure.OURS

@@ -314,7 +314,8 @@ def _again(
             if reason.get("Code", "None") != "None":
                 return None
             continue
-        failure, next_action = judge(action, reason.get("Item"))
+        # A repetition of what was done has the same token, and gets the first one's answer.
+        failure, next_action = judge(action, reason.get("Item"), repeated=False)
         if failure is Failure.OURS:
             learned = True
             changed[-1] = raised(binding, next_action, reason.get("Item"))

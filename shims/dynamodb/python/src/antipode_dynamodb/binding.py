@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final
 
 from antipode import telemetry
 from antipode.at_rest import lineage_at_rest, text_at_rest
-from antipode.hybrid_clock import HybridClock
+from antipode.hybrid_clock import NODE_BITS, HybridClock
 from antipode.lineage import EMPTY, Lineage
 from antipode.recent import Recent
 from antipode.scope import current_scope
 from antipode.settings import settings
 from antipode.shim import Server, Store
+from antipode.wire import MAX_COUNTER
 from antipode.writeid import Ordered
 
 from antipode_dynamodb.attributes import place_of
@@ -21,6 +24,9 @@ from antipode_dynamodb.plain import Conversion
 from antipode_dynamodb.tables import Tables, table_name
 
 _MOST_CHAINS: Final = 10_000
+_MOST_STEPS: Final = 1 << 10
+_steps: Final = count(secrets.randbits(10))
+"""Two writers above one refused version take another step each (SHIM-29)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,10 @@ class Binding:
         """A version greater than what was seen at a key; false where none is left above a forged one (SHIM-28)."""
         if seen is not None and not self.clock.observe(seen):
             above = self.clock.above(seen)
-            return (self.clock.next(), False) if above is None else (above, True)
+            if above is None:
+                return self.clock.next(), False
+            apart = above + (next(_steps) % _MOST_STEPS << NODE_BITS)
+            return apart if apart <= MAX_COUNTER else above, True
         return self.clock.next(), True
 
     def text_at_rest(self) -> str:

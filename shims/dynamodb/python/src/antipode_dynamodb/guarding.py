@@ -247,11 +247,15 @@ class Failure(Enum):
     """It was done before: a repetition that botocore sent after a lost answer."""
 
 
-def judge(action: Guarded, item: Item | None) -> tuple[Failure, Guarded]:
-    """Why an action's condition failed at this item, and how to try again; the version is the caller's to raise."""
+def judge(action: Guarded, item: Item | None, *, repeated: bool) -> tuple[Failure, Guarded]:
+    """Why an action's condition failed at this item, and how to try again; the version is the caller's to raise.
+
+    repeated: the client had sent this request before, and got no answer. Else a version that is the action's own is
+    another's, above the same refused one.
+    """
     seen = version_of(item)
     has_own = action.params.get("ConditionExpression") is not None
-    if action.kind is not Kind.CHECK and seen is not None and seen == action.version:
+    if repeated and action.kind is not Kind.CHECK and seen is not None and seen == action.version:
         return Failure.DONE, action
     tombstone, absent = is_tombstone(item), not item
     again = _linked(action, item)

@@ -261,7 +261,8 @@ def judge(write_id: WriteId, item: Item | None) -> Visibility:
             return not_yet("an item without a version is there, written without Antipode: an older or a newer one")
         return not_yet("no such item yet")
     if at >= version.counter:
-        linked = at == version.counter or (bool(version.epoch) and chain_of(item) == named_chain(version.epoch))
+        is_same = at == version.counter and not version.epoch  # an earlier release named no chain
+        linked = is_same or chain_of(item) == named_chain(version.epoch)
         return _passed(at, version.counter, linked=linked)
     what = "the tombstone of an older version" if is_tombstone(item) else "an older version"
     return not_yet(f"{what} is there ({at}, wanted {version.counter}): not arrived, or passed over by another region's")

@@ -146,8 +146,9 @@ def _run(binding: Binding, action: Guarded, told: Told) -> tuple[Guarded, dict[s
             if error_code(error) != "ConditionalCheckFailedException":
                 raise
             item = error.response.get("Item")
-            attempts += _attempts_before(error)
-            failure, action = judge(action, item)
+            before = _attempts_before(error)
+            attempts += before
+            failure, action = judge(action, item, repeated=before > 0)
             if failure is Failure.DONE:
                 return action, _done(action, error)
             if failure is Failure.THEIRS or tries == MOST_TRIES:
