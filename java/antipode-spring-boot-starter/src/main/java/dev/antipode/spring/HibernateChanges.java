@@ -49,6 +49,7 @@ final class HibernateChanges {
   }
 
   /** Elements that are changed in place, such as embeddables, are seen by a flush alone: it compares them as here. */
+  @SuppressWarnings("removal") // where it is gone, the mapper "may have" changed something: a LinkageError
   private static boolean isChanged(PersistentCollection<?> collection, CollectionEntry entry) {
     if (collection.isDirty() || collection.hasQueuedOperations()) {
       return true;

@@ -16,6 +16,7 @@ import java.util.WeakHashMap;
 import java.util.function.Consumer;
 import javax.sql.DataSource;
 import org.springframework.beans.factory.DisposableBean;
+import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.orm.jpa.EntityManagerFactoryInfo;
 import org.springframework.orm.jpa.EntityManagerHolder;
 import org.springframework.transaction.support.TransactionSynchronization;
@@ -101,6 +102,17 @@ final class JpaChanges implements Consumer<LineageScope>, DisposableBean {
       PendingWrite write = new PendingWrite(store);
       scope.begin(write);
       return new Pending(scope, write);
+    }
+
+    /** Before what the application does behind the commit, and behind Spring's own. */
+    @Override
+    public int getOrder() {
+      return DataSourceUtils.CONNECTION_SYNCHRONIZATION_ORDER + 1;
+    }
+
+    @Override
+    public void afterCommit() {
+      scope.end(write);
     }
 
     @Override

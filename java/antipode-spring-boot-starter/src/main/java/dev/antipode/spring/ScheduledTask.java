@@ -32,8 +32,16 @@ final class ScheduledTask implements Runnable {
       first.run();
       return;
     }
+    LineageScope around = LineageScope.current(); // where the scheduler handles the run's error
     try (LineageScope own = Antipode.scope(isFirst ? scope.lineage() : Lineage.EMPTY)) {
-      task.run();
+      try {
+        task.run();
+      } catch (Throwable error) {
+        if (around != null) {
+          around.transfer(own.lineage());
+        }
+        throw error;
+      }
     }
   }
 }

@@ -1,7 +1,9 @@
 package dev.antipode.spring;
 
+import dev.antipode.Logs;
 import java.lang.reflect.Modifier;
 import org.aopalliance.intercept.MethodInterceptor;
+import org.springframework.aop.framework.AopConfigException;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.scheduling.Trigger;
@@ -21,11 +23,17 @@ final class TriggeredTasks implements BeanPostProcessor {
     scheduler.setProxyTargetClass(true); // applications ask for the class
     scheduler.addAdvice((MethodInterceptor) call -> {
       Object[] arguments = call.getArguments();
-      if (call.getMethod().getName().equals("schedule") && arguments.length == 2 && arguments[1] instanceof Trigger) {
-        arguments[0] = new ScheduledTask((Runnable) arguments[0]);
+      if (call.getMethod().getName().equals("schedule") && arguments.length == 2 && arguments[1] instanceof Trigger
+          && arguments[0] instanceof Runnable task) {
+        arguments[0] = new ScheduledTask(task);
       }
       return call.proceed();
     });
-    return scheduler.getProxy(bean.getClass().getClassLoader());
+    try {
+      return scheduler.getProxy(bean.getClass().getClassLoader());
+    } catch (AopConfigException | UnsupportedOperationException error) { // a class that cannot be extended, a native image
+      Logs.info("AP517", name, "what " + name + " runs by a trigger has no scope of its own (" + error + ")");
+      return bean;
+    }
   }
 }

@@ -43,6 +43,8 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.orm.jpa.SharedEntityManagerCreator;
 import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /** What JPA has changed and not flushed is pending: no statement has left yet (SCOPE-27). */
@@ -60,7 +62,7 @@ class JpaTest {
     Process init = new ProcessBuilder(command, "init", "notes", "--at", url, "--user", "app", "--run", "--yes")
         .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
     init.getOutputStream().close();
-    assertThat(init.waitFor(60, TimeUnit.SECONDS)).isTrue();
+    assertThat(init.waitFor(300, TimeUnit.SECONDS)).isTrue();
     assertThat(init.exitValue()).isZero();
   }
 
@@ -266,6 +268,26 @@ class JpaTest {
           assertThat(Antipode.barrier(wait).complete()).isFalse();
         });
         assertThat(Antipode.barrier(wait).complete()).isTrue();
+      }
+    });
+  }
+
+  @Test
+  void whatIsSentBehindTheCommitIsComplete_SCOPE_27() {
+    run(notes -> {
+      try (LineageScope scope = Antipode.scope()) {
+        List<Lineage> sent = new ArrayList<>();
+        notes.inTransaction(false, manager -> {
+          TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+            @Override
+            public void afterCommit() {
+              sent.add(Lineage.deserialize(Antipode.serialize()));
+            }
+          });
+          manager.persist(new Note(next()));
+          assertThat(Lineage.deserialize(Antipode.serialize()).incomplete()).isNotEmpty();
+        });
+        assertThat(sent).hasSize(1).allMatch(each -> each.incomplete().isEmpty() && each.iterator().hasNext());
       }
     });
   }
