@@ -42,7 +42,7 @@ def test_many_messages_are_lost_by_no_client(client: str) -> None:
 def test_a_courier_that_loses_is_found(fault: str) -> None:
     """One that carries no lineage, and one that acknowledges before it sends."""
     with broker("rabbitmq") as place:
-        outcome = play(place, [sys.executable, str(BROKEN), fault], 600, 1, patience=10.0)
+        outcome = play(place, [sys.executable, str(BROKEN), fault], 600, 1, patience=20.0 if fault == "hasty" else 60.0)
     assert outcome.bare if fault == "plain" else outcome.lost
 
 

@@ -21,7 +21,7 @@ namespace rabbitmq = antipode::rabbitmq;
 
 constexpr amqp_channel_t kIn = 1;
 constexpr amqp_channel_t kOut = 2;
-constexpr std::uint16_t kPrefetch = 50;
+constexpr std::uint16_t kPrefetch = 5;
 constexpr const char* kOrigin = "origin";
 
 void Check(const rabbitmq::Reply& reply) {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -22,7 +24,9 @@ from antipode import WriteId, memory
 STORE: Final = "parcels"
 ORIGIN, RELAY = "origin", "relay"
 DELAY_S: Final = 0.05
-PREFETCH: Final = 50
+PREFETCH: Final = 5
+PASSED: Final = 3
+"""The exit code of a courier whose barrier passed for a write that nobody has."""
 FAILURES: Final = {3: "before", 5: "redeliver", 7: "behind"}
 """By the last digit of a message's number: how its first delivery fails, before or behind what it sends on."""
 BACK: Final[dict[str, Any]] = {"timeout": 0, "on_timeout": "redeliver", "on_unproven": "redeliver"}
@@ -47,6 +51,7 @@ def begin_relay(body: bytes, failure: str) -> None:
     """Do what a relay does to the scope of a delivery; raise Redeliver where this delivery fails so."""
     if failure == "redeliver":
         antipode.barrier(**BACK)
+        os._exit(PASSED)
     append_relay(body)
 
 
@@ -140,6 +145,7 @@ class AioPika:
                     if failure != "before":
                         if failure == "redeliver":
                             await antipode.barrier_async(**BACK)
+                            os._exit(PASSED)
                         append_relay(message.body)
                         await self._publish(channel, out, message.body)
                     if failure:
@@ -225,13 +231,23 @@ class Stomp(stomp.ConnectionListener):  # type: ignore[misc]
             confirmed(number)
 
     def on_message(self, frame: Any) -> None:
-        """Send a message on."""
+        """Send a message on; end the process where that fails, for stomp.py would end its own thread alone."""
+        try:
+            self._take(frame)
+        except antipode.Redeliver:
+            raise
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+
+    def _take(self, frame: Any) -> None:
         body, again = frame.body.encode(), is_again(frame.headers)
         failure = fails(body, again)
         begin_relay(body, failure)
         self._connection.send(self._out, frame.body, persistent="true")
         if failure:  # a NACK would be its end here (shims/activemq)
             antipode.barrier(**BACK)
+            os._exit(PASSED)
         self._connection.ack(frame.headers["ack"])
 
     def relay(self, queue: str, out: str) -> None:

@@ -28,13 +28,17 @@ PATIENCE_S: Final = 60.0
 class Courier:
     """A process that is started anew when it is killed."""
 
+    may_end = False
+
     def __init__(self, command: Sequence[str], words: Sequence[str]) -> None:
         self.command = [*command, *words]
         self.begin()
 
     def begin(self) -> None:
         """Start the process."""
-        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        words = ["setpriv", "--pdeathsig", "KILL", *self.command]  # it does not outlive the driver
+        output = subprocess.PIPE if self.may_end else subprocess.DEVNULL
+        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, text=True)
 
     def end(self) -> None:
         """Kill the process."""
@@ -42,13 +46,15 @@ class Courier:
         self.process.wait()
 
     def check(self) -> None:
-        """Raise where it ended by itself."""
-        if self.process.poll() not in {None, 0, -signal.SIGKILL}:
+        """Raise where it ended by itself before it had done all."""
+        if self.process.poll() not in {None, -signal.SIGKILL, *([0] if self.may_end else [])}:
             raise RuntimeError(f"a courier ended with {self.process.returncode}: {' '.join(self.command)}")
 
 
 class Producer(Courier):
     """A producer of the messages from `first` to before `last`; `confirmed`: those that the broker has for certain."""
+
+    may_end = True
 
     def __init__(self, command: Sequence[str], url: str, queue: str, first: int, last: int) -> None:
         self._parts = [*command, "produce", url, queue]
@@ -62,7 +68,7 @@ class Producer(Courier):
         first = next((number for number in self._numbers if number not in self.confirmed), self._last)
         self.command = [*self._parts, str(first), str(self._last)]
         super().begin()
-        self._reader = threading.Thread(target=self._read, args=(self.process,))
+        self._reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
         self._reader.start()
 
     def end(self) -> None:
@@ -84,12 +90,17 @@ class Producer(Courier):
 
 @dataclass
 class Outcome:
-    """What came of a run. `lost`: confirmed messages that never came; `bare`: deliveries without a whole lineage."""
+    """What came of a run.
+
+    `unsent`: messages that no producer got through; `lost`: confirmed ones that never came; `bare`: deliveries without
+    a whole lineage.
+    """
 
     messages: int
     deliveries: int = 0
     kills: int = 0
     seconds: float = 0.0
+    unsent: int = 0
     lost: list[int] = field(default_factory=list)
     bare: list[tuple[int, str]] = field(default_factory=list)
     again: int = 0
@@ -97,13 +108,13 @@ class Outcome:
     @property
     def is_good(self) -> bool:
         """Whether nothing was lost."""
-        return not self.lost and not self.bare
+        return not self.unsent and not self.lost and not self.bare
 
     def __str__(self) -> str:
         """Tell it in a line."""
         return (
             f"{self.messages} messages, {self.deliveries} deliveries ({self.again} again), {self.kills} kills, "
-            f"{self.seconds:.0f} s: {len(self.lost)} lost {self.lost[:5]}, "
+            f"{self.seconds:.0f} s: {self.unsent} unsent, {len(self.lost)} lost {self.lost[:5]}, "
             f"{len(self.bare)} without their lineage {self.bare[:5]}"
         )
 
@@ -124,10 +135,14 @@ def play(broker: Broker, command: Sequence[str], messages: int, seed: int, *, pa
     outcome, seen = Outcome(messages), Counter[int]()
     first, second = broker.queues
     edges = [messages * part // PRODUCERS for part in range(PRODUCERS + 1)]
-    producers = [Producer(command, broker.url, first, *edges[part : part + 2]) for part in range(PRODUCERS)]
-    relays = [Courier(command, ["relay", broker.url, first, second]) for _ in range(RELAYS)]
+    producers: list[Producer] = []
+    relays: list[Courier] = []
     next_kill, last_news = chance.uniform(0, 2 * messages / KILLS), begun
     try:
+        for part in range(PRODUCERS):
+            producers.append(Producer(command, broker.url, first, *edges[part : part + 2]))
+        for _ in range(RELAYS):
+            relays.append(Courier(command, ["relay", broker.url, first, second]))
         while len(seen) < messages and time.monotonic() - last_news < patience:
             for number, text in broker.collect():
                 last_news = time.monotonic() if number not in seen else last_news
@@ -146,6 +161,7 @@ def play(broker: Broker, command: Sequence[str], messages: int, seed: int, *, pa
         for courier in (*producers, *relays):
             courier.end()
     confirmed = set().union(*(each.confirmed for each in producers))
+    outcome.unsent = messages - len(confirmed | seen.keys())
     outcome.lost = sorted(confirmed - seen.keys())
     outcome.deliveries, outcome.again = seen.total(), seen.total() - len(seen)
     outcome.seconds = time.monotonic() - begun

@@ -8,6 +8,7 @@ import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.LineageScope;
 import dev.antipode.Policy;
+import dev.antipode.RedeliverException;
 import dev.antipode.WriteId;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.rabbitmq.AntipodeRabbit;
@@ -19,7 +20,8 @@ import java.time.Duration;
 final class Courier {
   private static final String ORIGIN = "origin";
   private static final String RELAY = "relay";
-  private static final int PREFETCH = 50;
+  private static final int PREFETCH = 5;
+  private static final int PASSED = 3; // its exit code where a barrier passed for a write that nobody has
   private static final long CONFIRM_MS = 60_000;
 
   private final Channel channel;
@@ -78,6 +80,7 @@ final class Courier {
             .timeout(Duration.ZERO)
             .onTimeout(Policy.REDELIVER)
             .onUnproven(Policy.REDELIVER));
+        Runtime.getRuntime().halt(PASSED);
       }
       if (failure != 3) {
         Antipode.append(WriteId.position(RELAY, "e", number));
@@ -88,10 +91,11 @@ final class Courier {
       } else {
         channel.basicAck(tag, false);
       }
-    } catch (RuntimeException error) {
+    } catch (RedeliverException error) {
       throw error;
-    } catch (Exception error) {
-      throw new IllegalStateException(error);
+    } catch (Exception error) { // the client would close the channel alone
+      error.printStackTrace();
+      Runtime.getRuntime().halt(1);
     }
   }
 }
