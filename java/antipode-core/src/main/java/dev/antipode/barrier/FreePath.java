@@ -43,8 +43,8 @@ final class FreePath {
     LineageScope scope = LineageScope.current();
     if (scope == null
         || !(scope.proof() instanceof Proof proof)
+        || !UnflushedChanges.inDoubt(scope).isEmpty() // before the lineage: what ends in between is in that
         || proof.lineage != scope.held()
-        || !UnflushedChanges.inDoubt(scope).isEmpty()
         || proof.registryGeneration != Registry.current().generation()
         || proof.settingsGeneration != ProcessSettings.generation()
         || (options != BarrierOptions.defaults() && !isPlain(options))) {
