@@ -1,6 +1,7 @@
 #include "antipode/propagation.h"
 
 #include <utility>
+#include <vector>
 
 #include "antipode/history.h"
 #include "antipode/logs.h"
@@ -11,6 +12,7 @@
 #include "exchange.h"
 #include "findings.h"
 #include "shared_caches.h"
+#include "text.h"
 #include "trust.h"
 
 namespace antipode {
@@ -26,10 +28,10 @@ bool IsGateways(int status) {
 void AnswerWith(Carrier& headers, LineageScope& scope, bool shared, int status = 0) {
   const std::shared_ptr<Inbound> inbound = scope.inbound();
   if (inbound == nullptr) return;
-  const bool is_replaced = !ValuesOf(headers, kLineageHeader).empty();
-  const std::optional<std::string> text = inbound->ResponseText(scope, shared, status, is_replaced);
+  const std::vector<std::string> before = ValuesOf(headers, kLineageHeader);
+  const std::optional<std::string> text = inbound->ResponseText(scope, shared, status, !before.empty());
   if (text) {
-    headers.Set(kLineageHeader, *text);
+    headers.Set(kLineageHeader, shared || before.empty() ? *text : Joined(before, ",") + "," + *text);
   } else if (shared || !inbound->MayAnswer()) {  // also what an earlier call wrote (PROP-16)
     headers.Remove(kLineageHeader);
   }
@@ -77,7 +79,8 @@ std::optional<std::string> Inbound::ResponseText(LineageScope& scope, bool is_pu
     told.reset();
   }
   const bool is_told = !fresh.empty() || told;
-  if (!is_told && !IsGateways(status) && status != kNotModified) return std::nullopt;
+  // That nothing was added is said with some statuses only; a lineage that is there says it already (PROP-13).
+  if (!is_told && (is_replaced || (!IsGateways(status) && status != kNotModified))) return std::nullopt;
   const TrustSettings trust = CurrentTrust()->AtEdge(edge_);
   const Decision decision = JudgeResponseOut(peer_, forwarded_, trust);
   if (!decision.accepted) {

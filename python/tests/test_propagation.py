@@ -17,6 +17,7 @@ from antipode.propagation import (
     inject_request,
     inject_response,
 )
+from flask import Response
 from hypothesis import given
 from hypothesis import strategies as st
 from scopes import Counts
@@ -263,6 +264,42 @@ def test_what_is_written_after_the_header_left_is_late() -> None:
         inject_response(trailer)
     assert first == {"antipode-lineage": TEXT}
     assert trailer == {"antipode-lineage": ANSWER}
+
+
+@pytest.mark.parametrize("status", [304, 503])
+def test_what_the_header_says_already_stays_in_it(status: int) -> None:
+    """PROP-13: whether an earlier call wrote it there, or the application that relays it."""
+    response = {"Cache-Control": "private"}
+    with extract_request({}, "10.0.0.1"):
+        antipode.append(BEFORE)
+        inject_response(response, status=status)
+        relayed = {"Cache-Control": "private", "Antipode-Lineage": TEXT}
+        for answer in (response, relayed):
+            inject_response(answer, status=status)
+        assert response == {"Cache-Control": "private", "antipode-lineage": TEXT}
+        assert relayed == {"Cache-Control": "private", "Antipode-Lineage": TEXT}
+        antipode.append(AFTER)
+        inject_response(response, status=status)
+        assert response["antipode-lineage"] == f"{TEXT},{ANSWER}"
+    with antipode.scope() as scope:
+        extract_response(response, "b")
+        assert set(scope.lineage) == {BEFORE, AFTER}
+
+
+def test_headers_that_are_no_mapping_are_answered_in() -> None:
+    """PROP-13, PROP-16: Flask's iterate over pairs, and hold several lines."""
+    response: Any = Response().headers
+    with extract_request({}, "10.0.0.1"):
+        antipode.append(BEFORE)
+        inject_response(response)
+        assert response.getlist("antipode-lineage") == [TEXT]
+        response.add("Antipode-Lineage", ANSWER)
+        antipode.append(AFTER)
+        inject_response(response)
+        assert response.getlist("antipode-lineage") == [f"{TEXT},{ANSWER},{ANSWER}"]
+        response.add("Antipode-Lineage", ANSWER)
+        inject_response(response, public=True)
+        assert response.getlist("antipode-lineage") == ["1~_.i"]
 
 
 # Text

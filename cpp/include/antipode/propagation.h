@@ -54,7 +54,7 @@ class Inbound {
   ///
   /// From now on what is written comes late, and is counted (PROP-13, PROP-16). `is_public`: shared caches may keep the
   /// response, which says then that something is missing. `status`: with some it is said that nothing was added; 0 is
-  /// none that is known. `is_replaced`: a lineage of the application's is there, which is taken out of a shared one.
+  /// none that is known. `is_replaced`: a lineage is there already, which is taken out of a shared one.
   std::optional<std::string> ResponseText(LineageScope& scope, bool is_public = false, int status = 0,
                                           bool is_replaced = false);
 

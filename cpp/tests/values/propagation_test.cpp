@@ -95,6 +95,29 @@ TEST(Requests, ThatAddNothingSayThatNoGatewayHasAnswered_PROP_13_PROP_31) {
   EXPECT_TRUE(callee.lineage().IsComplete());
 }
 
+TEST(Requests, KeepWhatTheirHeaderSaysAlready_PROP_13) {
+  const Isolation isolation;
+  for (const int status : {304, 503}) {
+    const Headers relayed = {{"Antipode-Lineage", "1~b..e.3"}, {"Cache-Control", "private"}};
+    Headers response = {{"Cache-Control", "private"}};
+    {
+      Scope callee = ExtractRequest(HeaderCarrier(Headers()), "127.0.0.1");
+      Append(At("a", 2));
+      callee.InjectResponse(HeaderCarrier(response), "GET", status);
+      callee.InjectResponse(HeaderCarrier(response), "GET", status);
+      EXPECT_EQ(response, (Headers{{"Cache-Control", "private"}, {"antipode-lineage", "1~a..e.2"}})) << status;
+      Headers copied = relayed;
+      callee.InjectResponse(HeaderCarrier(copied), "GET", status);
+      EXPECT_EQ(copied, relayed) << status;
+      Append(At("b", 3));
+      callee.InjectResponse(HeaderCarrier(response), "GET", status);
+    }
+    const Scope caller;
+    ExtractResponse(HeaderCarrier(response), "posts", status);
+    EXPECT_EQ(caller.lineage().Serialize(), "1~a..e.2~b..e.3") << status;
+  }
+}
+
 TEST(Requests, TakeOutWhatWasWrittenBeforeTheResponseBecamePublic_PROP_16) {
   const Isolation isolation;
   Headers response;

@@ -156,7 +156,8 @@ class Inbound:
         """The header's value for what the scope added since it was last asked; None where none is to be sent.
 
         From now on what is written comes late, and is counted (PROP-13, PROP-16). `public`: shared caches may keep the
-        response, which says then that something is missing. `replaces`: a lineage of the application's was taken out.
+        response, which says then that something is missing. `replaces`: a lineage is there already; a shared response
+        loses it.
         """
         self.scope.sent = True
         if settings().mode is Mode.OFF:
@@ -177,7 +178,7 @@ class Inbound:
             new = EMPTY.marked_incomplete()
         elif public:
             told = None
-        if not new and told is None and status not in _TOLD:
+        if not new and told is None and (replaces or status not in _TOLD):  # a lineage that is there says it already
             return None
         trust = self._trust()
         decision = self._caller.judge_response(trust)
@@ -269,13 +270,16 @@ def inject_response(
         return
     if public is None:
         public = is_shared(headers, method, status)
-    ours = [name for name in headers if name.lower() == LINEAGE_HEADER]
-    text = inbound.response_text(public=public, status=status, replaces=bool(ours))
-    if inbound.withholds(public):
-        for name in ours:
-            del headers[name]
+    before = [value for name, value in pairs(headers) if name == LINEAGE_HEADER]
+    text = inbound.response_text(public=public, status=status, replaces=bool(before))
+    withheld = inbound.withholds(public)
+    if text is None and not (withheld and before):
+        return
+    # Werkzeug's headers are no mapping: they iterate over pairs, and name a header as often as it has lines.
+    for name in dict.fromkeys(name for name in headers.keys() if name.lower() == LINEAGE_HEADER):  # noqa: SIM118
+        del headers[name]
     if text is not None:
-        headers[LINEAGE_HEADER] = text
+        headers[LINEAGE_HEADER] = text if withheld else ",".join([*before, text])
 
 
 def inject_request(headers: MutableMapping[str, str], host: str) -> None:

@@ -130,7 +130,7 @@ public final class Inbound implements AutoCloseable {
    *
    * @param isShared whether shared caches may keep the response, which says then that something is missing
    * @param status the response's; with some it is said that nothing was added
-   * @param isReplaced whether a lineage of the application's is there, which is taken out of a shared one
+   * @param isReplaced whether a lineage is there already, which is taken out of a shared one
    */
   public synchronized String responseText(boolean isShared, int status, boolean isReplaced) {
     scope.sent();
@@ -150,7 +150,8 @@ public final class Inbound implements AutoCloseable {
       fresh = Lineage.EMPTY.markedIncomplete();
     }
     boolean isTold = fresh.hasContent() || Recorder.isOn() && !isShared;
-    boolean says = Propagation.isGateways(status) || status == NOT_MODIFIED; // also that nothing was added
+    // Also that nothing was added; a lineage that is there says it already.
+    boolean says = !isReplaced && (Propagation.isGateways(status) || status == NOT_MODIFIED);
     if (!isTold && !says) {
       return null;
     }
@@ -174,9 +175,10 @@ public final class Inbound implements AutoCloseable {
    */
   public void injectResponse(HeaderCarrier headers, String method, int status) {
     boolean isShared = SharedCaches.mayKeep(headers.lines(), method, status);
-    String text = responseText(isShared, status, headers.get(Carriers.LINEAGE_HEADER) != null);
+    String before = headers.get(Carriers.LINEAGE_HEADER);
+    String text = responseText(isShared, status, before != null);
     if (text != null) {
-      headers.set(Carriers.LINEAGE_HEADER, text);
+      headers.set(Carriers.LINEAGE_HEADER, isShared || before == null ? text : before + "," + text);
     } else if (isShared || !mayAnswer()) {
       headers.remove(Carriers.LINEAGE_HEADER);
     }

@@ -77,8 +77,12 @@ class PropagationTest {
   }
 
   private static Map<String, String> answer(Map<String, String> headers) {
+    return answer(headers, SharedCaches.ANY_STATUS);
+  }
+
+  private static Map<String, String> answer(Map<String, String> headers, int status) {
     Map<String, String> changed = new HashMap<>(headers);
-    Propagation.injectResponse(HeaderCarrier.of(changed));
+    Propagation.injectResponse(HeaderCarrier.of(changed), SharedCaches.ANY_METHOD, status);
     return changed;
   }
 
@@ -334,6 +338,27 @@ class PropagationTest {
       Antipode.append(AFTER);
       assertThat(answer(Map.of())).isEqualTo(Map.of("antipode-lineage", ANSWER));
       assertThat(observed.count("antipode.write.late", Map.of("store", "other"))).isEqualTo(1);
+    }
+  }
+
+  /** PROP-13: whether an earlier call wrote it there, or the application that relays it. */
+  @ParameterizedTest
+  @ValueSource(ints = {304, 503})
+  void whatTheHeaderSaysAlreadyStaysInIt(int status) {
+    Map<String, String> response;
+    Map<String, String> relayed = Map.of("Cache-Control", "private", "Antipode-Lineage", TEXT);
+    try (RequestScope request = request(Map.of())) {
+      Antipode.append(BEFORE);
+      response = answer(Map.of("Cache-Control", "private"), status);
+      assertThat(answer(response, status)).isEqualTo(response).containsEntry("antipode-lineage", TEXT);
+      assertThat(answer(relayed, status)).isEqualTo(relayed);
+      Antipode.append(AFTER);
+      response = answer(response, status);
+      assertThat(response).containsEntry("antipode-lineage", TEXT + "," + ANSWER);
+    }
+    try (LineageScope scope = Antipode.scope()) {
+      Propagation.extractResponse(HeaderCarrier.of(response), "b");
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE, AFTER));
     }
   }
 
