@@ -147,6 +147,22 @@ def test_a_document_of_an_earlier_release_joins_a_chain(posts: Posts, name: str)
         assert posts.verdict(lineage) is Verdict.VISIBLE
 
 
+@pytest.mark.parametrize("stage", [{"$unset": "x"}, {"$replaceWith": {"_id": "$_id", "v": 2}}], ids=["keeps", "drops"])
+def test_a_pipeline_that_may_drop_the_chain_names_the_one_that_is_there(posts: Posts, name: str, stage: Any) -> None:
+    """SHIM-30, SHIM-53: what is written or deleted behind it proves it."""
+    lineages = [written(lambda: posts.posts.insert_one({"_id": name, "v": 1, "x": 1}))]
+    lineages.append(written(lambda: posts.posts.update_one({"_id": name}, [stage])))
+    lineages.append(written(lambda: posts.posts.update_one({"_id": name}, {"$set": {"v": 3}})))
+    assert len((lineages[1] | lineages[2]).of_store(STORE)) == 1
+    posts.lab.wait_links()
+    for lineage in lineages[1:]:
+        assert posts.verdict(lineage, 5.0) is Verdict.VISIBLE
+    lineages.append(written(lambda: posts.posts.delete_one({"_id": name})))
+    posts.lab.wait_links()
+    for lineage in lineages[1:]:
+        assert posts.verdict(lineage, 5.0) is Verdict.VISIBLE
+
+
 def test_what_was_written_before_a_deletion_was_there(posts: Posts, name: str) -> None:
     """SHIM-31: by whatever the document was deleted, and though another one has its name by now."""
     lineages = []

@@ -192,11 +192,9 @@ def _settled(
     passed = seen == counter if give is ReturnDocument.AFTER else seen is None or seen < counter
     try:
         got: Ordered | None = None
-        if passed and may_drop(change.change):
-            got = own_chain(counter)  # which chain it has now its answer does not say
-        elif passed and there is not None and there.epoch:
+        if passed and not may_drop(change.change) and there is not None and there.epoch:
             got = Ordered(there.epoch, counter)
-        else:
+        else:  # what follows says which chain it has now
             got = yield from raised(at, name, counter if passed else seen)
         if not change.replaces and text and len(texts_of(found)) >= MOST_TEXTS:
             yield from _joined(at, name)
