@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import time
 import zlib
@@ -89,6 +90,11 @@ def _over_one_ahead(client: Client, row: str) -> object:
     return client.call("put_object", Key=_ahead(row), Body=row.encode())
 
 
+def _above_one_ahead(client: Client, row: str) -> object:
+    client.call("head_object", Key=_ahead(row))
+    return _over_one_ahead(client, row)
+
+
 def _ahead(row: str) -> str:
     """The object that a row takes the place of."""
     return f"ahead-{zlib.crc32(row.encode()) % AHEAD:02}"
@@ -104,15 +110,27 @@ def _downloaded(client: Any, key: str) -> bytes:
     return into.getvalue()
 
 
-def _found(reader: Any, row: str, look: Callable[[str], bool]) -> bool:
-    """Return whether a row is there, under its own key or in place of another object."""
+def _digest(body: bytes) -> str:
+    return hashlib.md5(body, usedforsecurity=False).hexdigest()
+
+
+def _found(row: str, look: Callable[[str], str]) -> bool:
+    """Return whether a row is there, under its own key or in place of another object; `look` gives a key's digest."""
     for key in (row, _ahead(row)):
         try:
-            return look(key)
+            found = look(key)
         except ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] != 404:
                 raise
+        else:
+            return key == row or found == _digest(row.encode())
     return False
+
+
+def _listed(reader: Any, key: str) -> str | None:
+    """Return the digest of a key's content as a list has it."""
+    there = reader.list_objects_v2(Bucket=BUCKET, Prefix=key).get("Contents", ())
+    return next((each["ETag"].strip('"') for each in there if each["Key"] == key), None)
 
 
 def _steady(value: Any) -> Any:
@@ -138,6 +156,7 @@ class S3Stage(Stage):
         "put, delete, put": _again,
         "put, delete": _deleted,
         "over one of a clock ahead": _over_one_ahead,
+        "above one of a clock ahead": _above_one_ahead,
     }
     acts: ClassVar = {
         "read": lambda client: client.call("head_object", Key="source")["ContentLength"],
@@ -147,15 +166,13 @@ class S3Stage(Stage):
         "delete nothing": lambda client: client.call("delete_object", Key="nothing"),
     }
     reads: ClassVar = {
-        "get": lambda reader, row: _found(reader, row, lambda key: _body(reader, key) != OLDER),
+        "get": lambda reader, row: _found(row, lambda key: _digest(_body(reader, key))),
         "head": lambda reader, row: _found(
-            reader, row, lambda key: reader.head_object(Bucket=BUCKET, Key=key)["ContentLength"] != len(OLDER)
+            row, lambda key: str(reader.head_object(Bucket=BUCKET, Key=key)["ETag"]).strip('"')
         ),
-        "download": lambda reader, row: _found(reader, row, lambda key: _downloaded(reader, key) != OLDER),
-        "list": lambda reader, row: any(
-            each["Size"] != len(OLDER)
-            for key in (row, _ahead(row))
-            for each in reader.list_objects_v2(Bucket=BUCKET, Prefix=key).get("Contents", ())
+        "download": lambda reader, row: _found(row, lambda key: _digest(_downloaded(reader, key))),
+        "list": lambda reader, row: (
+            _listed(reader, row) is not None or _listed(reader, _ahead(row)) == _digest(row.encode())
         ),
     }
     replicas = ("b1",)
@@ -163,7 +180,7 @@ class S3Stage(Stage):
     def __init__(self, lab: S3Store) -> None:
         self.lab = lab
         self._plain = {name: lab.new_client(name) for name in ("a", "b1")}
-        self._client = Client(self.wrap(self._plain["a"]))
+        self._client, self._other = (Client(self.wrap(self._plain["a"])) for _ in range(2))
 
     def wrap(self, plain: Any, **options: Any) -> Any:
         """Wrap a client under the stage's name."""
@@ -211,7 +228,7 @@ class S3Stage(Stage):
         shim.clock = HybridClock(time_ns=lambda: time.time_ns() + AHEAD_S * 10**9)
         for number in range(AHEAD):
             with antipode.scope():
-                self._client.call("put_object", Key=f"ahead-{number:02}", Body=OLDER)
+                self._other.call("put_object", Key=f"ahead-{number:02}", Body=OLDER)
         shim.clock = clock
 
     def cut(self) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from antipode.testing import adversary, isolated
+from antipode.testing import adversary
 from antipode_lab import Lab
 from antipode_lab.stores.s3 import S3Store
 from s3_adversary import S3Stage
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def stage() -> Iterator[S3Stage]:
-    with Lab("s3", replicas=1, lag="3ms") as lab, isolated():
+    """A lab of this test's own: the folder has every test isolated, and the store is registered inside of that."""
+    with Lab("s3", replicas=1, lag="3ms") as lab:
         yield S3Stage(lab.get(S3Store))
 
 
