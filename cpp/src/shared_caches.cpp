@@ -165,7 +165,7 @@ bool IsShared(const Carrier& headers, std::string_view method, int status) {
     if (TellsCaches(name)) found[Lower(name)].emplace_back(line);
   });
   const bool is_by_place = Has(kKeptByPlace, method);
-  if (found.empty() || (is_by_place && found.find(kPlace) == found.end())) return false;
+  if ((found.empty() && status != kNotModified) || (is_by_place && found.find(kPlace) == found.end())) return false;
   const auto lines = [&found](std::string_view name) {
     const auto each = found.find(name);
     return each == found.end() ? Lines() : each->second;
@@ -173,8 +173,9 @@ bool IsShared(const Carrier& headers, std::string_view method, int status) {
   const Lines accelerated = lines(kAccelerated);
   if (std::any_of(accelerated.begin(), accelerated.end(), IsNotZero)) return true;
   const Lines expires = lines(kExpires);
-  const bool is_guessed = !lines(kModified).empty() && Has(kGuessed, std::max(status, 0)) && !is_by_place;
-  const bool otherwise = expires.empty() ? is_guessed : !std::all_of(expires.begin(), expires.end(), IsPast);
+  const bool is_guessed =
+      status == kNotModified || (!lines(kModified).empty() && Has(kGuessed, std::max(status, 0)));
+  const bool otherwise = expires.empty() ? is_guessed && !is_by_place : !std::all_of(expires.begin(), expires.end(), IsPast);
   if (Shares(lines(kControl), otherwise)) return true;
   return std::any_of(found.begin(), found.end(),
                      [](const auto& each) { return IsTargeted(each.first) && Shares(each.second, false); });

@@ -155,6 +155,13 @@ def test_a_304_replaces_what_a_cache_has(service: Service) -> None:
         assert by_requests("GET", url)["antipode-lineage"] == "1"
 
 
+@SERVICES
+def test_a_304_hands_no_lineage_to_others(service: Service) -> None:
+    """PROP-34: a cache puts it in place of what it has kept by a guess."""
+    with service(304, {"ETag": '"a"'}, True) as url, antipode.scope():
+        assert by_requests("GET", url)["antipode-lineage"] == MARK
+
+
 def test_a_seal_is_on_what_says_that_nothing_was_added() -> None:
     """PROP-13, TRUST-18."""
     antipode.configure(keys={"one": b"k" * 32}, trust="key")

@@ -41,7 +41,7 @@ from antipode.propagator import (
 from antipode.scope import Scope, current_scope, in_context
 from antipode.scope_context import this_process
 from antipode.settings import Mode, settings
-from antipode.shared_caches import is_shared
+from antipode.shared_caches import NOT_MODIFIED, is_shared
 from antipode.trust import (
     Caller,
     Direction,
@@ -76,7 +76,7 @@ __all__ = [
 
 GATEWAYS: Final = frozenset({502, 503, 504, *range(520, 528), 530})
 """Statuses that a gateway gives by itself, of a call that may have reached the callee (PROP-31)."""
-_TOLD: Final = GATEWAYS | {304}
+_TOLD: Final = GATEWAYS | {NOT_MODIFIED}
 """Statuses with which it is said that nothing was added: without a header that would not be known (PROP-13)."""
 _INBOUND: Final = otel.create_key("antipode-inbound")
 

@@ -19,6 +19,8 @@ _KEPT_BY_PLACE: Final = frozenset({"POST", "PATCH"})
 """Methods whose answers are kept only where they say of which resource they are."""
 _GUESSED: Final = frozenset({0, 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501})
 """Statuses of which a cache may guess how long they are fresh; 0 is one that is not known."""
+NOT_MODIFIED: Final = 304
+"""The cache has the answer already, by a guess that this one need not give the reason of (RFC 9110, 15.4.5)."""
 _STALE: Final = frozenset({"stale-while-revalidate", "stale-if-error"})
 
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
@@ -42,14 +44,15 @@ def is_shared(headers: Headers, method: str = "", status: int = 0) -> bool:
         if name in _OTHERS or _is_targeted(name):
             lines.setdefault(name, []).append(value)
     by_place = method in _KEPT_BY_PLACE
-    if not lines or (by_place and "content-location" not in lines):
+    if (not lines and status != NOT_MODIFIED) or (by_place and "content-location" not in lines):
         return False
     if any(map(_is_not_zero, lines.get(_ACCELERATED, ()))):
         return True
     if "expires" in lines:
         otherwise = not all(map(_is_past, lines["expires"]))
     else:
-        otherwise = "last-modified" in lines and status in _GUESSED and not by_place
+        guessed = status == NOT_MODIFIED or ("last-modified" in lines and status in _GUESSED)
+        otherwise = guessed and not by_place
     return _shares(lines.get(_CONTROL, []), otherwise) or any(
         _shares(values, False) for name, values in lines.items() if _is_targeted(name)
     )

@@ -29,7 +29,6 @@ import java.time.Instant;
  * at the end.
  */
 public final class Inbound implements AutoCloseable {
-  private static final int NOT_MODIFIED = 304;
   private static final ContextKey<Inbound> KEY = ContextKey.named("antipode-inbound");
 
   private final Caller sender;
@@ -151,7 +150,7 @@ public final class Inbound implements AutoCloseable {
     }
     boolean isTold = fresh.hasContent() || Recorder.isOn() && !isShared;
     // Also that nothing was added; a lineage that is there says it already.
-    boolean says = !isReplaced && (Propagation.isGateways(status) || status == NOT_MODIFIED);
+    boolean says = !isReplaced && (Propagation.isGateways(status) || status == SharedCaches.NOT_MODIFIED);
     if (!isTold && !says) {
       return null;
     }

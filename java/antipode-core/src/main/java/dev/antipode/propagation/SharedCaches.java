@@ -40,6 +40,9 @@ public final class SharedCaches {
   private static final Set<Integer> GUESSED =
       Set.of(ANY_STATUS, 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501);
 
+  /** The cache has the answer already, by a guess that this one need not give the reason of (RFC 9110, 15.4.5). */
+  static final int NOT_MODIFIED = 304;
+
   private static final Set<String> STALE = Set.of("stale-while-revalidate", "stale-if-error");
   private static final Pattern DATE =
       Pattern.compile("[A-Za-z]{3}, ([0-9]{2}) ([A-Za-z]{3}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT");
@@ -70,15 +73,16 @@ public final class SharedCaches {
       }
     }
     boolean isByPlace = KEPT_BY_PLACE.contains(method);
-    if (lines.isEmpty() || isByPlace && !lines.containsKey(PLACE)) {
+    if (lines.isEmpty() && status != NOT_MODIFIED || isByPlace && !lines.containsKey(PLACE)) {
       return false;
     }
     if (lines.getOrDefault(ACCELERATED, List.of()).stream().anyMatch(SharedCaches::isNotZero)) {
       return true;
     }
+    boolean isGuessed = status == NOT_MODIFIED || lines.containsKey(MODIFIED) && GUESSED.contains(status);
     boolean otherwise = lines.containsKey(EXPIRES)
         ? !lines.get(EXPIRES).stream().allMatch(SharedCaches::isPast)
-        : lines.containsKey(MODIFIED) && GUESSED.contains(status) && !isByPlace;
+        : isGuessed && !isByPlace;
     return isShared(lines.getOrDefault(CONTROL, List.of()), otherwise)
         || lines.keySet().stream().anyMatch(name -> isTargeted(name) && isShared(lines.get(name), false));
   }
