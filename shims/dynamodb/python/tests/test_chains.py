@@ -297,3 +297,56 @@ def test_a_version_that_is_there_already_is_our_own_after_a_lost_answer_alone() 
     there = {**key("k"), "_apv": {"N": str(version)}, "_ape": {"N": str(version - 1)}}
     assert judge_failure(action, there, repeated=True)[0] is Failure.DONE
     assert judge_failure(action, there, repeated=False)[0] is Failure.OURS
+
+
+def update_if_there(client: Any, name: str) -> Lineage:
+    with antipode.scope() as scope:
+        client.update_item(
+            TableName=TABLE,
+            Key=key(name),
+            UpdateExpression="ADD n :one",
+            ConditionExpression="attribute_exists(id)",
+            ExpressionAttributeValues={":one": {"N": "1"}},
+        )
+        return scope.lineage
+
+
+@pytest.mark.parametrize("write", [put, update, update_if_there], ids=["put", "update", "on a condition"])
+@pytest.mark.parametrize("knows", [False, True])
+def test_what_an_earlier_release_updated_in_another_region(
+    posts: Posts, write: Callable[..., Lineage], knows: bool
+) -> None:
+    """SHIM-53: it left the chain that was there, of which its version is none."""
+    name = f"mixed {write.__name__} {knows}"
+    earlier = put(posts.wrapped["b1"], name, "first")
+    [first] = earlier.of_store(STORE)
+    assert isinstance(first.version, Ordered)
+    theirs = behind(posts)._antipode.clock.next()
+    there = {**item(name, "by an earlier release"), "_apv": {"N": str(theirs)}}
+    there["_ape"] = {"N": str(first.version.counter)}
+    posts.plain["a"].put_item(TableName=TABLE, Item=there)
+    assert judge(first, there).verdict is Verdict.UNPROVEN
+    assert identity_of(there) == Ordered(f"{theirs:x}", theirs)
+    client = posts.wrap("a")
+    if knows:
+        client.get_item(TableName=TABLE, Key=key(name))
+    lineage = write(client, name, "next") if write is not update_if_there else write(client, name)
+    assert lineage.is_complete()
+    [mine] = lineage.of_store(STORE)
+    left = posts.raw("a", name)
+    assert identity_of(left) == mine.version
+    assert identity_of(left) == Ordered(f"{mine.version.counter:x}", mine.version.counter)
+    assert "_ape" not in (left or {})
+
+
+def test_what_gave_up_its_condition_is_of_no_chain() -> None:
+    """SHIM-53: also where the application's own condition has it tried again."""
+    clock = HybridClock(place=1)
+    first, version = clock.next(), clock.next()
+    table = Table(TABLE, ("id",), "_apx", stream=True, regions=(), showing=frozenset(), lasting=True)
+    params = {"Key": key("k"), "UpdateExpression": "SET a = :a", "ConditionExpression": "attribute_not_exists(id)"}
+    action = Guarded(Kind.UPDATE, params, table, version, "", chain=first).given_up()
+    there = {**key("k"), "_apv": {"N": str(first)}, "_apx": {"N": "1"}}
+    failure, again = judge_failure(action, there, repeated=False)
+    assert failure is Failure.OURS
+    assert (again.chain, again.above, again.unguarded) == (None, True, True)

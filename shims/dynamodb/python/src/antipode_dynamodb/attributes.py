@@ -38,9 +38,19 @@ def version_of(item: Mapping[str, Any] | None) -> int | None:
 
 
 def chain_of(item: Mapping[str, Any] | None) -> int | None:
-    """The chain of an item's last write: the version that began it. None where there is no version (SHIM-53)."""
+    """The chain of an item's last write: the version that began it. None where there is no version (SHIM-53).
+
+    An update by an earlier release in another region gives the item its version, and leaves the chain that was there.
+    """
     version, chain = version_of(item), _counter(item, CHAIN)
-    return version if version is None or chain is None or chain > version else chain
+    if version is None or chain is None or chain > version or place_of(chain) != place_of(version):
+        return version
+    return chain
+
+
+def names_another_chain(item: Mapping[str, Any] | None) -> bool:
+    """Whether an item names a chain that its last write is not of."""
+    return CHAIN in (item or {}) and _counter(item, CHAIN) != chain_of(item)
 
 
 def _counter(item: Mapping[str, Any] | None, attribute: str) -> int | None:

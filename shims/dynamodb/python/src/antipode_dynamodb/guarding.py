@@ -26,6 +26,7 @@ from antipode_dynamodb.attributes import (
     in_chain,
     is_tombstone,
     lineage_text,
+    names_another_chain,
     number,
     place_of,
     stripped,
@@ -281,10 +282,12 @@ def judge(action: Guarded, item: Item | None, *, repeated: bool) -> tuple[Failur
 
 def _linked(action: Guarded, item: Item | None) -> Guarded:
     """The same action with a condition that holds at this item: it goes on with the chain of its own region."""
+    if action.unguarded:
+        return action.given_up()
     chain = chain_of(item)
     if chain is None:
         return replace(action, chain=None, above=False)
-    is_own = place_of(chain) == place_of(action.version)
+    is_own = place_of(chain) == place_of(action.version) and not names_another_chain(item)
     return replace(action, chain=chain if is_own else None, above=not is_own)
 
 
@@ -294,6 +297,6 @@ def _holds(action: Guarded, item: Item | None) -> bool:
     if seen is None:
         return action.chain is None
     if action.chain is not None:
-        return seen < action.version and chain_of(item) == action.chain
+        return seen < action.version and chain_of(item) == action.chain and not names_another_chain(item)
     is_first = not action.above and (action.kind is not Kind.DELETE or action.leaves_tombstone)
     return not is_first and seen < action.version
