@@ -266,6 +266,35 @@ def test_a_repetition_after_a_lost_answer_is_the_same_write(posts: Posts) -> Non
     assert (posts.raw("a", "again") or {})["n"] == {"N": "1"}
 
 
+def test_what_a_lost_answer_gave_back_nobody_knows(posts: Posts) -> None:
+    """SHIM-44: the write is the same one; what was there before it is not there any more."""
+    posts.write("given")
+    lost = iter([0.0])
+
+    def lose(**_: Any) -> float | None:
+        return next(lost, None)
+
+    client = posts.lab.client("a", timeout=30, attempts=3)
+    wrapped = posts.wrap("a", client)
+    wrapped.get_item(TableName=TABLE, Key=key("given"))  # its chain is known
+    client._endpoint._event_emitter.register_first("needs-retry.dynamodb.UpdateItem", lose)
+    try:
+        with antipode.scope(), antipode.reading() as seen:
+            found = wrapped.update_item(
+                TableName=TABLE,
+                Key=key("given"),
+                UpdateExpression="ADD n :one",
+                ExpressionAttributeValues={":one": {"N": "1"}},
+                ReturnValues="ALL_OLD",
+            )
+    finally:
+        client._endpoint._event_emitter.unregister("needs-retry.dynamodb.UpdateItem", lose)
+    assert next(lost, None) is None, "no answer was lost"
+    assert "Attributes" not in found
+    assert seen.lineage.incomplete == {STORE}
+    assert (posts.raw("a", "given") or {})["n"] == {"N": "1"}
+
+
 def test_a_refusal_behind_a_lost_answer_leaves_the_outcome_unknown(posts: Posts) -> None:
     """SCOPE-17: the first attempt was done, another writer wrote over it, and the condition refuses the repetition."""
     left = [True]

@@ -150,7 +150,7 @@ def _run(binding: Binding, action: Guarded, told: Told) -> tuple[Guarded, dict[s
             attempts += before
             failure, action = judge(action, item, repeated=before > 0)
             if failure is Failure.DONE:
-                return action, _done(action, error)
+                return action, _done(action, error, told)
             if failure is Failure.THEIRS or tries == MOST_TRIES:
                 # An answer that was lost before may have been that of a write that others have written over.
                 error.response["ResponseMetadata"]["RetryAttempts"] = attempts
@@ -202,12 +202,14 @@ def _as_native(action: Guarded, result: dict[str, Any], told: Told) -> dict[str,
     return result
 
 
-def _done(action: Guarded, error: ClientError) -> dict[str, Any]:
+def _done(action: Guarded, error: ClientError, told: Told) -> dict[str, Any]:
     """The result of a write that was done at an attempt whose answer was lost."""
     result: dict[str, Any] = {"ResponseMetadata": {**error.response["ResponseMetadata"], "HTTPStatusCode": 200}}
-    item = error.response.get("Item")
-    if item and action.params.get("ReturnValues", "NONE") in {"ALL_NEW", "UPDATED_NEW"}:
+    item, wanted = error.response.get("Item"), action.params.get("ReturnValues", "NONE")
+    if item and wanted in {"ALL_NEW", "UPDATED_NEW"}:
         result["Attributes"] = item
+    elif wanted in {"ALL_OLD", "UPDATED_OLD"}:  # nobody knows any more what was there
+        told(action.table, {}, False)
     return result
 
 
