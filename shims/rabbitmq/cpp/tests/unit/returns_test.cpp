@@ -45,6 +45,7 @@ TEST(Returns, WhatGoesBackIsKnownToWhoeverAcknowledgesIt_PROP_36) {
   const auto now = Returns::Clock::now();
   for (std::uint64_t tag = 1; tag <= 3000; ++tag) returns.GiveBack(tag, now);
   EXPECT_TRUE(returns.GoesBack(3000)) << "before it has gone back";
+  EXPECT_TRUE(returns.GoesBack(1)) << "however many have come since";
   EXPECT_EQ(returns.TakeDue(now).size(), 3000U);
   EXPECT_TRUE(returns.GoesBack(3000)) << "and when it has";
   EXPECT_FALSE(returns.GoesBack(1)) << "of those before the last thousand nothing is kept";

@@ -63,7 +63,7 @@ class Returns:
 
     def check_acknowledgement(self, tag: int) -> None:
         """Raise ConfigurationError for a message that goes back, or has: acknowledged, it would be lost (PROP-36)."""
-        if tag in self._returning:
+        if tag in self._due or tag in self._returning:
             raise refuse_acknowledgement("RabbitMQ")
 
     def settling(self, tag: int, *, multiple: bool) -> None:

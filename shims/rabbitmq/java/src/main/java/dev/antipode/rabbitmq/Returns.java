@@ -149,7 +149,7 @@ final class Returns {
   Object acknowledging(long tag, boolean multiple, Settle acknowledge) throws Throwable {
     lock.lock();
     try {
-      if (returning.contains(tag)) {
+      if (due.contains(tag) || returning.contains(tag)) {
         throw new ConfigurationException(
             "AP113",
             "a message of RabbitMQ goes back to its queue, as its barrier asked, and cannot be acknowledged: it would be "
