@@ -49,9 +49,8 @@ def buries(tombstone: Mapping[str, Any], version: Ordered) -> bool:
     Each document has a chain of its own, so all that was written to it came before its deletion (SHIM-53). A counter
     says nothing: an update of a later document may have a lesser one than the deletion of an earlier one.
     """
-    if not version.epoch:  # of an earlier release
-        counter = version_of(tombstone, VERSION)
-        return counter is not None and counter >= version.counter
+    if not version.epoch:  # of an earlier release: its own deletion alone
+        return version_of(tombstone, VERSION) == version.counter
     chains = tombstone.get(CHAINS)
     return isinstance(chains, list) and version.epoch in chains
 

@@ -196,6 +196,8 @@ def _settled(
             got = Ordered(there.epoch, counter)
         else:  # what follows says which chain it has now
             got = yield from raised(at, name, counter if passed else seen)
+            if there is not None and there.epoch and got is not None and got.epoch != there.epoch:
+                yield from _ended(at, name, there)
         if not change.replaces and text and len(texts_of(found)) >= MOST_TEXTS:
             yield from _joined(at, name)
     except Exception as error:  # the application's own operation was done
@@ -204,6 +206,14 @@ def _settled(
     if write.noted is not None:
         change.note(at, write, name, late=not passed)
     record(at, write, name, got)
+
+
+def _ended(at: At, name: Any, there: Ordered) -> Steps[None]:
+    """Leave a tombstone of a document's chain that a pipeline took away: all that was of it lies before this."""
+    if not (yield Blocking(lambda: at.binding.has_tombstones(at.database))):
+        return
+    where, change = {"_id": tombstones.name_of(at.key(name))}, tombstones.marking(there.counter, there.epoch)
+    yield lambda: at.tombs().update_one(where, change, upsert=True)
 
 
 def record(at: At, write: Write, name: Any, got: Ordered | None) -> None:
