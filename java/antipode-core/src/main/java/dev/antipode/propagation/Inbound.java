@@ -37,6 +37,7 @@ public final class Inbound implements AutoCloseable {
   private Lineage reported = Lineage.EMPTY; // under the lock of this, as the next two
   private TrustSettings judgedBy;
   private Decision judged;
+  private volatile boolean isExpired;
 
   /**
    * A request of a server that has nothing between the socket and us.
@@ -150,7 +151,8 @@ public final class Inbound implements AutoCloseable {
     }
     boolean isTold = fresh.hasContent() || Recorder.isOn() && !isShared;
     // Also that nothing was added; a lineage that is there says it already.
-    boolean says = !isReplaced && (Propagation.isGateways(status) || status == SharedCaches.NOT_MODIFIED);
+    boolean says = !isReplaced
+        && (status == SharedCaches.NOT_MODIFIED || Propagation.isGateways(status) && !isExpired);
     if (!isTold && !says) {
       return null;
     }
@@ -181,6 +183,11 @@ public final class Inbound implements AutoCloseable {
     } else if (isShared || !mayAnswer()) {
       headers.remove(Carriers.LINEAGE_HEADER);
     }
+  }
+
+  /** The container waits no longer, while the request's work may go on: its answer cannot say what that adds (PROP-13). */
+  public void expire() {
+    isExpired = true;
   }
 
   /** Ends the request's scope; twice is harmless. */

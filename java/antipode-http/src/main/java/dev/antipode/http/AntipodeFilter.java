@@ -92,7 +92,7 @@ public final class AntipodeFilter implements Filter {
     String method = request.getMethod();
     inbound.scope().endpoint(() -> method + " " + route(request));
     InboundResponse answered = new InboundResponse(response, inbound, method);
-    InboundRequest asked = new InboundRequest(request, answered, came.hasLineage());
+    InboundRequest asked = new InboundRequest(request, inbound, answered, came.hasLineage());
     request.setAttribute(MARK, new Exchanged(inbound, asked, answered));
     run(inbound, asked, answered, () -> chain.doFilter(asked, answered));
   }
@@ -187,7 +187,7 @@ public final class AntipodeFilter implements Filter {
 
     @Override
     public void onTimeout(AsyncEvent event) {
-      // `onComplete` follows
+      inbound.expire(); // `onComplete` follows
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.antipode.http;
 
 import dev.antipode.propagation.Carriers;
+import dev.antipode.propagation.Inbound;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
@@ -13,12 +14,14 @@ import java.util.List;
 
 /** The request without the lineage: nothing behind the filter passes it on unjudged (TRUST-5). */
 final class InboundRequest extends HttpServletRequestWrapper {
+  private final Inbound inbound;
   private final InboundResponse response;
   private final boolean strips;
   private AsyncContext async;
 
-  InboundRequest(HttpServletRequest request, InboundResponse response, boolean strips) {
+  InboundRequest(HttpServletRequest request, Inbound inbound, InboundResponse response, boolean strips) {
     super(request);
+    this.inbound = inbound;
     this.response = response;
     this.strips = strips;
   }
@@ -73,7 +76,9 @@ final class InboundRequest extends HttpServletRequestWrapper {
 
   @Override
   public AsyncContext startAsync(ServletRequest request, ServletResponse given) {
-    async = new InboundAsync(super.startAsync(request, given), response);
+    AsyncContext inner = super.startAsync(request, given);
+    inner.addListener(new Expiry(inbound));
+    async = new InboundAsync(inner, response);
     return async;
   }
 

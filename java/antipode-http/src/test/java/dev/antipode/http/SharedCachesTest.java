@@ -10,6 +10,9 @@ import dev.antipode.Mode;
 import dev.antipode.Settings;
 import dev.antipode.WriteId;
 import dev.antipode.testing.AntipodeIsolated;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.AsyncEvent;
+import jakarta.servlet.AsyncListener;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -76,6 +79,10 @@ class SharedCachesTest {
       if (request.getParameter("writes") != null) {
         Antipode.append(WRITTEN);
       }
+      if (request.getParameter("late") != null) {
+        answerLate(request);
+        return;
+      }
       int status = Optional.ofNullable(request.getParameter("status")).map(Integer::parseInt).orElse(200);
       if (request.getParameter("error") != null) {
         response.sendError(status);
@@ -83,6 +90,28 @@ class SharedCachesTest {
         response.setStatus(status);
       }
     }
+  }
+
+  /** What a framework does for work that takes too long; the work itself would go on. */
+  private static void answerLate(HttpServletRequest request) {
+    AsyncContext asynchronous = request.startAsync();
+    asynchronous.setTimeout(10);
+    asynchronous.addListener(new AsyncListener() {
+      @Override
+      public void onTimeout(AsyncEvent event) throws IOException {
+        ((HttpServletResponse) asynchronous.getResponse()).sendError(503);
+        asynchronous.complete();
+      }
+
+      @Override
+      public void onComplete(AsyncEvent event) {}
+
+      @Override
+      public void onError(AsyncEvent event) {}
+
+      @Override
+      public void onStartAsync(AsyncEvent event) {}
+    });
   }
 
   /** The page of an error, which caches may keep. */
@@ -117,6 +146,7 @@ class SharedCachesTest {
     FilterDef definition = new FilterDef();
     definition.setFilterName("antipode");
     definition.setFilter(new AntipodeFilter());
+    definition.setAsyncSupported("true");
     context.addFilterDef(definition);
     FilterMap mapping = new FilterMap();
     mapping.setFilterName("antipode");
@@ -175,6 +205,7 @@ class SharedCachesTest {
     "POST, writes&Cache-Control=max-age=60&Content-Location=/a, true",
     "GET, writes&modified, true",
     "GET, writes&modified&status=500, false",
+    "GET, writes&status=304, true",
     "HEAD, writes&Cache-Control=max-age=60, true"
   })
   void anAnswerThatACacheMayKeep(String method, String parameters, boolean isShared) throws Exception {
@@ -204,6 +235,15 @@ class SharedCachesTest {
       assertThat(lineageOf("GET", "status=" + status + (error == null ? "" : "&error"))).isEqualTo("1");
       assertThat(scope.lineage().isComplete()).isTrue();
       assertThat(lineageOf("GET", "status=500")).isNull();
+    }
+  }
+
+  /** PROP-13: whose time-out answers, does not know what its work still adds. */
+  @Test
+  void aTimeOutDoesNotSayThatNothingWasAdded() throws Exception {
+    try (LineageScope scope = Antipode.scope()) {
+      assertThat(lineageOf("GET", "late")).isNull();
+      assertThat(scope.lineage()).isEqualTo(MARK);
     }
   }
 
