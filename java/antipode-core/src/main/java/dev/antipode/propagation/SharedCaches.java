@@ -1,5 +1,6 @@
 package dev.antipode.propagation;
 
+import dev.antipode.Lineage;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
@@ -20,6 +21,9 @@ public final class SharedCaches {
 
   /** What stands where the status is not known. */
   public static final int ANY_STATUS = 0;
+
+  /** What stands in the place of a lineage that is withheld (PROP-16). */
+  public static final String MARK = Lineage.EMPTY.markedIncomplete().serialize();
 
   private static final String CONTROL = "cache-control";
   private static final String EXPIRES = "expires";

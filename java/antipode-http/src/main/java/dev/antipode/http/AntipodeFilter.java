@@ -17,6 +17,7 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletRequestWrapper;
 import jakarta.servlet.ServletResponse;
+import jakarta.servlet.ServletResponseWrapper;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -100,13 +101,20 @@ public final class AntipodeFilter implements Filter {
   /** A nested filter or forward, the thread in which an asynchronous request goes on, or the page of an error. */
   private static void again(Exchanged known, ServletRequest request, ServletResponse response, FilterChain chain)
       throws IOException, ServletException {
+    ServletResponse answer = response;
     if (request.getDispatcherType() == DispatcherType.ERROR) {
       known.response().sendLineage(); // the container answers for the application that threw
+      if (response != known.response()
+          && !(response instanceof ServletResponseWrapper wrapper && wrapper.isWrapperFor(known.response()))) {
+        known.response().startAnew(response); // the container's own, or what it and filters have made of that
+        answer = known.response();
+      }
     }
+    ServletResponse given = answer;
     if (Inbound.current() == known.inbound()) {
-      chain.doFilter(request, response);
+      chain.doFilter(request, given);
     } else {
-      run(known.inbound(), known.request(), known.response(), () -> chain.doFilter(request, response));
+      run(known.inbound(), known.request(), known.response(), () -> chain.doFilter(request, given));
     }
   }
 

@@ -5,6 +5,7 @@ import dev.antipode.propagation.Header;
 import dev.antipode.propagation.Inbound;
 import dev.antipode.propagation.SharedCaches;
 import jakarta.servlet.ServletOutputStream;
+import jakarta.servlet.ServletResponse;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.HttpServletResponseWrapper;
@@ -65,7 +66,8 @@ final class InboundResponse extends HttpServletResponseWrapper {
   private void withhold(int status) {
     if (!isShared && !isCommitted() && super.containsHeader(Carriers.LINEAGE_HEADER) && isShared(status)) {
       isShared = true;
-      super.setHeader(Carriers.LINEAGE_HEADER, inbound.responseText(true, status, true));
+      String text = inbound.responseText(true, status, true);
+      super.setHeader(Carriers.LINEAGE_HEADER, text == null ? SharedCaches.MARK : text); // containers pass over null
     }
   }
 
@@ -78,11 +80,12 @@ final class InboundResponse extends HttpServletResponseWrapper {
 
   /**
    * So many bytes are about to be written: where they may not fit into the container's buffer, the header leaves. So it does
-   * with the last byte of a response of known length, behind which containers take no header any more.
+   * with the last byte of a response of known length, behind which containers take no header any more. The page of an error
+   * may come to be one that caches keep: until then what has been put there is taken out again.
    */
   private void write(long bytes) {
     written += bytes;
-    if (!left && written >= Math.min(getBufferSize(), wanted)) {
+    if (written >= Math.min(getBufferSize(), wanted)) {
       sendLineage();
     }
   }
@@ -149,12 +152,18 @@ final class InboundResponse extends HttpServletResponseWrapper {
   public synchronized void reset() {
     List<String> ours = List.copyOf(super.getHeaders(Carriers.LINEAGE_HEADER));
     super.reset();
+    startAnew(getResponse());
+    applications.clear();
+    ours.forEach(value -> super.addHeader(Carriers.LINEAGE_HEADER, value));
+  }
+
+  /** Writes by this response from here on: the container has emptied its own, and a stream or writer serves no longer. */
+  void startAnew(ServletResponse below) {
+    setResponse(below);
     written = 0;
     wanted = Long.MAX_VALUE;
     stream = null;
     writer = null;
-    applications.clear();
-    ours.forEach(value -> super.addHeader(Carriers.LINEAGE_HEADER, value));
   }
 
   @Override

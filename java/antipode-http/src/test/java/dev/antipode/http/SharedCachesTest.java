@@ -83,6 +83,10 @@ class SharedCachesTest {
         answerLate(request);
         return;
       }
+      if (request.getParameter("prints") != null) {
+        response.setContentType("text/plain;charset=utf-8");
+        response.getWriter().print("half of an answer");
+      }
       int status = Optional.ofNullable(request.getParameter("status")).map(Integer::parseInt).orElse(200);
       if (request.getParameter("error") != null) {
         response.sendError(status);
@@ -123,7 +127,7 @@ class SharedCachesTest {
       if (request.getParameter("kept") != null) {
         response.setHeader("Cache-Control", "max-age=60");
       }
-      response.getWriter().print("sorry");
+      response.getWriter().print("sorry".repeat(request.getParameter("large") == null ? 1 : 100_000));
     }
   }
 
@@ -224,6 +228,19 @@ class SharedCachesTest {
     try (LineageScope scope = Antipode.scope()) {
       assertThat(lineageOf("GET", "writes&error&kept&status=404")).isEqualTo(MARK.serialize());
       assertThat(scope.lineage()).isEqualTo(MARK);
+    }
+  }
+
+  /** PROP-34: also one that is larger than the container's buffer, and one behind a writer that serves no longer. */
+  @ParameterizedTest
+  @ValueSource(strings = {"large", "prints", "large&prints"})
+  void thePageOfAnErrorLeavesNoSoonerThanThat(String parameters) throws Exception {
+    try (LineageScope scope = Antipode.scope()) {
+      assertThat(lineageOf("GET", "writes&error&kept&status=404&" + parameters)).isEqualTo(MARK.serialize());
+      assertThat(scope.lineage()).isEqualTo(MARK);
+      HttpRequest request = HttpRequest.newBuilder(URI.create(base + "error&status=404&" + parameters))
+          .timeout(Duration.ofMinutes(1)).build();
+      assertThat(client.send(request, BodyHandlers.ofString()).body()).matches("(?:sorry)+");
     }
   }
 
