@@ -62,21 +62,22 @@ public final class SharedCaches {
    * Return whether a shared cache may keep this response; unsure, it may. Where method or status are not known, the headers
    * alone say it.
    *
-   * @param method the request's, or {@link #ANY_METHOD}
+   * @param method the request's; null or {@link #ANY_METHOD}: it is not known
    * @param status the response's, or {@link #ANY_STATUS}
    */
   public static boolean mayKeep(Iterable<Header> headers, String method, int status) {
-    if (NEVER_KEPT.contains(method)) {
+    String known = method == null ? ANY_METHOD : method; // sets of the JDK refuse to look for null
+    if (NEVER_KEPT.contains(known)) {
       return false;
     }
     Map<String, List<String>> lines = new HashMap<>();
     for (Header header : headers) {
       String name = header.name().toLowerCase(Locale.ROOT);
-      if (OTHERS.contains(name) || isTargeted(name)) {
+      if (header.value() != null && (OTHERS.contains(name) || isTargeted(name))) {
         lines.computeIfAbsent(name, key -> new ArrayList<>()).add(header.value());
       }
     }
-    boolean isByPlace = KEPT_BY_PLACE.contains(method);
+    boolean isByPlace = KEPT_BY_PLACE.contains(known);
     if (lines.isEmpty() && status != NOT_MODIFIED || isByPlace && !lines.containsKey(PLACE)) {
       return false;
     }

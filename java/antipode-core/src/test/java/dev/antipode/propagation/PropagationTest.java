@@ -389,6 +389,14 @@ class PropagationTest {
     Propagation.unanswered("b", "outside any scope");
   }
 
+  /** PROP-34, PROP-23: a transport may know no method, and have lines without a value. */
+  @Test
+  void whatIsNotThereIsNotKnown() {
+    List<Header> lines = List.of(new Header("Expires", null), new Header("Cache-Control", null));
+    assertThat(SharedCaches.mayKeep(lines, null, 200)).isFalse();
+    assertThat(SharedCaches.mayKeep(List.of(new Header("Cache-Control", "public")), null, 200)).isTrue();
+  }
+
   /** PROP-12, PROP-23: whatever stands in headers, nothing throws. */
   @Test
   void anyHeaderIsRead() {
