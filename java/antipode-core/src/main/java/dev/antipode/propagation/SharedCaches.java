@@ -47,6 +47,7 @@ public final class SharedCaches {
   /** The cache has the answer already, by a guess that this one need not give the reason of (RFC 9110, 15.4.5). */
   static final int NOT_MODIFIED = 304;
 
+  private static final String ROUND_NUMBERS = " \t\"";
   private static final Set<String> STALE = Set.of("stale-while-revalidate", "stale-if-error");
   private static final Pattern DATE =
       Pattern.compile("[A-Za-z]{3}, ([0-9]{2}) ([A-Za-z]{3}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT");
@@ -156,8 +157,15 @@ public final class SharedCaches {
   }
 
   private static boolean isNotZero(String value) {
-    String digits = value == null ? "" : value.replace("\"", "").strip();
-    return digits.isEmpty() || digits.chars().anyMatch(c -> c != '0');
+    int from = 0;
+    int to = value == null ? 0 : value.length();
+    while (from < to && ROUND_NUMBERS.indexOf(value.charAt(from)) >= 0) {
+      from++;
+    }
+    while (from < to && ROUND_NUMBERS.indexOf(value.charAt(to - 1)) >= 0) {
+      to--;
+    }
+    return from == to || value.substring(from, to).chars().anyMatch(c -> c != '0');
   }
 
   /** Whether every cache takes it for past: no date at all is (RFC 9111, 5.3), an old form of one may not be. */

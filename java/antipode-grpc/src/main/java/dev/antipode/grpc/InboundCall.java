@@ -47,7 +47,8 @@ final class InboundCall<Q, A> extends SimpleForwardingServerCall<Q, A> {
   private void end(Status status, Metadata trailers) {
     MetadataCarrier carrier = MetadataCarrier.copyOf(trailers);
     inbound.injectResponse(carrier, SharedCaches.ANY_METHOD, SharedCaches.ANY_STATUS);
-    if (repeated != null && repeated.matches("0*[1-9][0-9]{0,2}") && inbound.isHeard()) {
+    if (repeated != null && repeated.matches("(?=.*[1-9])[0-9]{1,3}") && inbound.isHeard()) {
+      carrier.metadata().discardAll(PREVIOUS); // of another call, whose trailers are passed on
       carrier.metadata().put(PREVIOUS, repeated);
     }
     super.close(status, carrier.metadata());

@@ -92,7 +92,8 @@ public final class AntipodeFilter implements Filter {
     Inbound inbound = new Inbound(came, caller(request, received, came), edge);
     String method = request.getMethod();
     inbound.scope().endpoint(() -> method + " " + route(request));
-    InboundResponse answered = new InboundResponse(response, inbound, method);
+    // By the method that came in caches decide, whatever a filter outside of us has made of it.
+    InboundResponse answered = new InboundResponse(response, inbound, received.getMethod());
     InboundRequest asked = new InboundRequest(request, inbound, answered, came.hasLineage());
     request.setAttribute(MARK, new Exchanged(inbound, asked, answered));
     run(inbound, asked, answered, () -> chain.doFilter(asked, answered));

@@ -13,8 +13,14 @@ import dev.antipode.testing.AntipodeIsolated;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
+import jakarta.servlet.Filter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -118,6 +124,21 @@ class SharedCachesTest {
     });
   }
 
+  /** Another method than came in, as browsers' forms ask for it. */
+  private static final class HiddenMethod implements Filter {
+    @Override
+    public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
+        throws IOException, ServletException {
+      String method = request.getParameter("method");
+      chain.doFilter(method == null ? request : new HttpServletRequestWrapper((HttpServletRequest) request) {
+        @Override
+        public String getMethod() {
+          return method;
+        }
+      }, response);
+    }
+  }
+
   /** The page of an error, which caches may keep. */
   private static final class KeptPage extends HttpServlet {
     private static final long serialVersionUID = 1L;
@@ -152,6 +173,15 @@ class SharedCachesTest {
     definition.setFilter(new AntipodeFilter());
     definition.setAsyncSupported("true");
     context.addFilterDef(definition);
+    FilterDef hidden = new FilterDef();
+    hidden.setFilterName("hidden");
+    hidden.setFilter(new HiddenMethod());
+    hidden.setAsyncSupported("true");
+    context.addFilterDef(hidden);
+    FilterMap outer = new FilterMap();
+    outer.setFilterName("hidden");
+    outer.addURLPatternDecoded("/*");
+    context.addFilterMap(outer);
     FilterMap mapping = new FilterMap();
     mapping.setFilterName("antipode");
     mapping.addURLPatternDecoded("/*");
@@ -208,6 +238,7 @@ class SharedCachesTest {
   @CsvSource({
     "POST, writes&Cache-Control=max-age=60&Content-Location=/a, true",
     "GET, writes&modified, true",
+    "POST, method=PUT&writes&Cache-Control=max-age=60&Content-Location=/a, true",
     "GET, writes&modified&status=500, false",
     "GET, writes&status=304, true",
     "HEAD, writes&Cache-Control=max-age=60, true"
