@@ -470,7 +470,8 @@ class Server:
                 watch.close()
         finally:
             self.store.shim.close(self)
-            self.session = following
+            if following is not None:  # else a shim keeps what it may need of its own (a tap, what arrived)
+                self.session = following
 
     def _end(self, poller: Poller) -> None:
         """Ends the thread; the lock is held, so that a need parked now starts another one."""
