@@ -130,6 +130,7 @@ def test_what_was_taken_before_is_not_fetched_behind_it(
         ):
             list(parts)
         parts.close()
+        antipode.barrier(timeout=60)  # "after" waits in its block alone
         assert reader.execute("SELECT 1 FROM posts WHERE key = 'behind'").fetchall()
 
 
