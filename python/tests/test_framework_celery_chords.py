@@ -122,6 +122,8 @@ def tasks(request: pytest.FixtureRequest, lab_factory: LabFactory, tmp_path: Pat
     backends = {"redis": f"{url}/1", "database": f"db+sqlite:///{tmp_path}/results.db", "cache": "cache+memory://"}
     app = antipode.celery.instrument(Celery("chords", broker=f"{url}/0", backend=backends[request.param]))
     app.conf.update(result_chord_retry_interval=0.1, task_default_queue=f"chords-{request.param}")
+    # A result of the test before, whose server has ended, would try for twenty seconds to say that it is gone.
+    app.conf.result_backend_transport_options = {"retry_policy": {"max_retries": 1, "interval_start": 0}}
     made = Tasks(app)
     with start_worker(app, pool="threads", concurrency=3, perform_ping_check=False, shutdown_timeout=30.0):
         yield made
