@@ -12,6 +12,7 @@ from antipode_benchmarks.check.__main__ import app
 from typer.testing import CliRunner
 
 
+@pytest.mark.stores
 @pytest.mark.timeout(300)
 def test_a_quick_run_has_a_point_for_each_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, kind in measuring.KINDS.items():

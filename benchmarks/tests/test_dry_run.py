@@ -34,7 +34,10 @@ def dry_run(folder: Path, *options: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("stores", "read_at"),
-    [((), "stores/memory.py:"), (("--post-storage", "redis", "--notifier", "http"), "stores/redis.py:")],
+    [
+        ((), "stores/memory.py:"),
+        pytest.param(("--post-storage", "redis", "--notifier", "http"), "stores/redis.py:", marks=pytest.mark.stores),
+    ],
     ids=["memory", "redis"],
 )
 def test_the_read_the_pair_of_stores_and_the_place_for_a_barrier_are_found(

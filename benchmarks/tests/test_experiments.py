@@ -92,6 +92,7 @@ def test_one_without_a_run_leaves_no_older_result(tmp_path: Path) -> None:
     assert (found["complete"], found["rows"], found["exit_code"]) == (False, [], 4)
 
 
+@pytest.mark.stores
 def test_a_pair_without_lag_shows_nothing(tmp_path: Path) -> None:
     """Exit code 3: such a matrix is no evidence."""
     words = ("--stores", "redis", "--notifiers", "rabbitmq", "--lag", "0ms", "--queue-lag", "300ms", *SMALL)
@@ -100,6 +101,7 @@ def test_a_pair_without_lag_shows_nothing(tmp_path: Path) -> None:
     assert "no violation without Antipode: redis + rabbitmq" in said
 
 
+@pytest.mark.stores
 def test_a_delay_hides_violations(tmp_path: Path) -> None:
     """Figure 6: all at no delay, none when the notification comes later than the post."""
     words = ("--stores", "redis", "--notifier", "rabbitmq", "--delays", "0ms,2s", "--lag", "1s", *SMALL)
@@ -112,6 +114,7 @@ def test_a_delay_hides_violations(tmp_path: Path) -> None:
     assert at_once["antipode"] is None
 
 
+@pytest.mark.stores
 def test_the_window(tmp_path: Path) -> None:
     """Figure 7: with Antipode no shorter than the slowest replica's lag."""
     words = ("--stores", "redis", "--notifier", "rabbitmq", "--lag", "900ms,1s", *SMALL)
@@ -122,6 +125,7 @@ def test_the_window(tmp_path: Path) -> None:
     assert row["antipode"]["window_over_lag_ms"]["min"] >= -row["antipode"]["store_write_ms"]["max"]
 
 
+@pytest.mark.stores
 def test_the_sizes(tmp_path: Path) -> None:
     """Table 3: a position rests nowhere; a message carries the lineage, and its mark where it is tracked."""
     words = ("--stores", "redis,postgresql", "--notifiers", "rabbitmq", "--requests", "10")
@@ -147,6 +151,7 @@ def test_no_such_option(words: tuple[str, ...]) -> None:
     assert words[-1] in done.stderr
 
 
+@pytest.mark.stores
 def test_latencies(tmp_path: Path) -> None:
     """A store whose client blocks, one whose does not, and a queue with and without `track`."""
     words = ("--stores", "redis,postgresql", "--notifiers", "rabbitmq", "--requests", "6")
@@ -158,6 +163,7 @@ def test_latencies(tmp_path: Path) -> None:
         assert ("wake_up_ms" in row) == ("rabbitmq" not in row["name"])
 
 
+@pytest.mark.stores
 @pytest.mark.parametrize("notifier", ["http", "rabbitmq"])
 def test_the_cost_of_dry_run(tmp_path: Path, notifier: str) -> None:
     """Every way is loaded in each round; what is compared to itself is not told."""

@@ -22,13 +22,17 @@ STORES = {
     "mongodb": ("--post-storage", "mongodb", "--notifier", "http"),
     "redis and rabbitmq": ("--post-storage", "redis", "--notifier", "rabbitmq", "--one-broker"),
 }
-OTHERS = ("dynamodb", "mongodb")
-"""Stores that a lean run of the tests leaves out."""
+MARKS = {
+    "redis": [pytest.mark.stores],
+    "dynamodb": [pytest.mark.servers("dynamodb")],
+    "mongodb": [pytest.mark.servers("mongodb")],
+}
+"""What a lean run of the tests leaves out."""
 LANGUAGES = {"C++": "cpp", "Java": "java"}
 """Of these the services are that are not in Python. `interop` has their hosts built."""
 RUNS = [
     *(
-        pytest.param(options, id=name, marks=[pytest.mark.servers(name)] if name in OTHERS else [])
+        pytest.param(options, id=name, marks=MARKS.get(name, []))
         for name, options in STORES.items()
     ),
     *(

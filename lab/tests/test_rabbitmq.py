@@ -76,6 +76,7 @@ def test_declare_waits_until_the_link_carries(rabbitmq_lab: RabbitStore) -> None
             receive(down.channel(), f"q-{name}", b"first", 5)
 
 
+@pytest.mark.stores
 def test_two_brokers_restart_and_lose_nothing() -> None:
     options = RabbitOptions(exchanges={"notifications": "topic"})
     with Lab("rabbitmq", queue_lag="10ms", options={"rabbitmq": options}) as lab:
