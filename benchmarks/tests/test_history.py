@@ -31,10 +31,7 @@ MARKS = {
 LANGUAGES = {"C++": "cpp", "Java": "java"}
 """Of these the services are that are not in Python. `interop` has their hosts built."""
 RUNS = [
-    *(
-        pytest.param(options, id=name, marks=MARKS.get(name, []))
-        for name, options in STORES.items()
-    ),
+    *(pytest.param(options, id=name, marks=MARKS.get(name, [])) for name, options in STORES.items()),
     *(
         pytest.param(
             (*STORES[store], *(word for part in parts for word in (f"--{part}", language))),
