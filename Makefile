@@ -78,7 +78,7 @@ cpp: lean
 
 interop: lean
 	@scripts/services $(filter-out python,$(LANGUAGES))
-	@$(PY) -m pytest -q $(WORKERS) -m interop benchmarks/tests $(PYTEST)
+	@$(PY) -m pytest -q -m interop benchmarks/tests $(PYTEST)
 
 test-stores: servers
 	@.venv/bin/uv pip install -q --python $(PY) -r requirements/spark.txt

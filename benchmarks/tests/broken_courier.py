@@ -38,5 +38,6 @@ class Plain(couriers.Pika):
         antipode_rabbitmq.register(couriers.STORE)
 
 
+couriers.FAILURES.pop(5)  # outside a scope no barrier gives a message back
 couriers.CLIENTS = {"plain": Plain, "hasty": Hasty}  # type: ignore[misc]
 couriers.main(*sys.argv[1:])
