@@ -76,7 +76,7 @@ bool IsNamed(std::string_view word, const Directives& directives) {
   return std::any_of(directives.begin(), directives.end(), [word](const Directive& each) { return each.word == word; });
 }
 
-// Whether a word is there, each time by itself: with the name of a field it speaks of that field alone.
+// Returns whether a word is there, each time by itself: with the name of a field it speaks of that field alone.
 bool StandsAlone(std::string_view word, const Directives& directives) {
   return IsNamed(word, directives) && std::all_of(directives.begin(), directives.end(), [word](const Directive& each) {
            return each.word != word || !each.value;
@@ -88,7 +88,7 @@ bool IsNotZero(std::string_view value) {
   return digits.empty() || digits.find_first_not_of('0') != std::string_view::npos;
 }
 
-// Whether these directives let a cache keep it; `otherwise`: where they say nothing of its age.
+// Returns whether these directives let a cache keep it; `otherwise`: where they say nothing of its age.
 bool Shares(const Lines& lines, bool otherwise) {
   const std::string line = Lower(Joined(lines, ","));
   Directives exact;
@@ -141,7 +141,7 @@ std::optional<Moment> MomentOf(std::string_view date) {
                 number(20, 2), number(23, 2)};
 }
 
-// Whether every cache takes it for past: no date at all is (RFC 9111, 5.3), an old form of one may not be.
+// Returns whether every cache takes it for past: no date at all is (RFC 9111, 5.3), an old form of one may not be.
 bool IsPast(std::string_view expires) {
   const std::string_view text = Trim(expires, " \t");
   const std::string_view digits = text.substr(text.empty() || text.front() != '-' ? 0 : 1);

@@ -149,7 +149,7 @@ class Inbound:
         return self._caller.judge_response(self._trust()).accepted
 
     def withholds(self, public: bool) -> bool:
-        """Whether what the application itself put into our header is taken out."""
+        """Return whether what the application itself put into our header is taken out."""
         return public or not self.may_answer()
 
     def response_text(self, *, public: bool = False, status: int = 0, replaces: bool = False) -> str | None:

@@ -90,7 +90,7 @@ def _directives(line: str) -> _Directives:
 
 
 def _stands_alone(word: str, directives: _Directives) -> bool:
-    """Whether a word is there, each time by itself: with the name of a field it speaks of that field alone."""
+    """Return whether a word is there, each time by itself: with the name of a field it speaks of that field alone."""
     values = [value for other, value in directives if other == word]
     return bool(values) and all(value is None for value in values)
 

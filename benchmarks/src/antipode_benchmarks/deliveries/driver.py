@@ -84,7 +84,7 @@ class Producer(Courier):
 
     @property
     def is_done(self) -> bool:
-        """Whether all is confirmed."""
+        """Return whether all is confirmed."""
         return len(self.confirmed) == len(self._numbers)
 
 
@@ -107,7 +107,7 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing was lost."""
+        """Return whether nothing was lost."""
         return not self.unsent and not self.lost and not self.bare
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ class Returns {
   // This message goes back then.
   void GiveBack(std::uint64_t tag, Clock::time_point due);
 
-  // Whether this message goes back, or has: acknowledged, it would be lost (PROP-36).
+  // Returns whether this message goes back, or has: acknowledged, it would be lost (PROP-36).
   bool GoesBack(std::uint64_t tag) const { return due_.count(tag) != 0 || returning_.count(tag) != 0; }
 
   // Those whose time has come, which are to be returned now.

@@ -49,7 +49,7 @@ def chain_of(item: Mapping[str, Any] | None) -> int | None:
 
 
 def names_another_chain(item: Mapping[str, Any] | None) -> bool:
-    """Whether an item names a chain that its last write is not of."""
+    """Return whether an item names a chain that its last write is not of."""
     return CHAIN in (item or {}) and _counter(item, CHAIN) != chain_of(item)
 
 

@@ -292,7 +292,7 @@ def _linked(action: Guarded, item: Item | None) -> Guarded:
 
 
 def _holds(action: Guarded, item: Item | None) -> bool:
-    """Whether the condition of an action that keeps versions in order holds at this item."""
+    """Return whether the condition of an action that keeps versions in order holds at this item."""
     seen = version_of(item)
     if seen is None:
         return action.chain is None

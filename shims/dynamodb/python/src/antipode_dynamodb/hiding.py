@@ -178,7 +178,7 @@ def write_and_give(
 
 
 def _gives_back(params: dict[str, Any]) -> bool:
-    """Whether a write may give back what is there: its result, or the error of its condition."""
+    """Return whether a write may give back what is there: its result, or the error of its condition."""
     items = [item for item in params.get("TransactItems") or () if isinstance(item, dict)]
     parts = [params, *(part for item in items for part in item.values())]
     return any(isinstance(part, dict) and part.get(word, "NONE") != "NONE" for part in parts for word in GIVING)

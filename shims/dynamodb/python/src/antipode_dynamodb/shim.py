@@ -269,7 +269,7 @@ def judge(write_id: WriteId, item: Item | None) -> Visibility:
 
 
 def _passed(there: int, counter: int, *, linked: bool) -> Visibility:
-    """Whether a greater version was written behind this one (SHIM-52); linked: it is of the same chain.
+    """Return whether a greater version was written behind this one (SHIM-52); linked: it is of the same chain.
 
     Only within a chain conditions kept the order. Among regions the service keeps the last by its own clocks; a batch
     takes no conditions; a key whose version is gone (deleted without a tombstone, put by code without Antipode) has

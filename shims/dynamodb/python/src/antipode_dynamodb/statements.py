@@ -20,7 +20,7 @@ _LITERAL: Final = ""
 
 
 def reads_index(statement: str) -> bool:
-    """Whether a statement reads an index: `FROM table.index`."""
+    """Return whether a statement reads an index: `FROM table.index`."""
     before: list[str] = []
     for token in _tokens(statement):
         if len(before) == 3 and before[0].upper() == "FROM" and before[2] == "." and _is_name(token):

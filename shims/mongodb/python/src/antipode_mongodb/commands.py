@@ -76,13 +76,13 @@ def command_of(given: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str
 
 
 def may_write(command: Mapping[str, Any]) -> bool:
-    """Whether a database's command may change data."""
+    """Return whether a database's command may change data."""
     name = str(next(iter(command), "")).lower()
     return writes_out(command.get("pipeline")) if name == "aggregate" else name not in READING_COMMANDS
 
 
 def reads_data(command: Mapping[str, Any]) -> bool:
-    """Whether a command that does not write answers with what writes have left."""
+    """Return whether a command that does not write answers with what writes have left."""
     return str(next(iter(command), "")).lower() in _DATA_COMMANDS
 
 
@@ -106,7 +106,7 @@ def is_of_one(command: Mapping[str, Any]) -> bool:
 
 
 def writes_out(pipeline: Any) -> bool:
-    """Whether a pipeline writes."""
+    """Return whether a pipeline writes."""
     stages = pipeline if isinstance(pipeline, Sequence) else []
     return any(next(iter(stage), "") in ("$out", "$merge") for stage in stages if isinstance(stage, Mapping))
 

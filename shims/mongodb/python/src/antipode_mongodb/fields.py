@@ -51,7 +51,7 @@ def identity_of(document: Mapping[str, Any] | None) -> Ordered | None:
 
 
 def is_chain(epoch: str) -> bool:
-    """Whether an epoch can be a chain's; the empty one is that of an earlier release."""
+    """Return whether an epoch can be a chain's; the empty one is that of an earlier release."""
     return _CHAIN.fullmatch(epoch) is not None
 
 

@@ -224,5 +224,5 @@ def judge(write_id: WriteId, document: Mapping[str, Any] | None) -> Visibility:
 
 
 def _is_later(there: Ordered, wanted: Ordered) -> bool:
-    """Whether a version came behind that one: only within a chain counters tell (SHIM-53)."""
+    """Return whether a version came behind that one: only within a chain counters tell (SHIM-53)."""
     return bool(wanted.epoch) and there.counter > wanted.counter

@@ -70,7 +70,7 @@ class Read:
         self._scope = current_scope() if binding.records else None
         self._merged = Reading() if binding.records and binding.merges and self._scope is not None else None
         self.told = False
-        """Whether it is known what a document depends on that a write has given."""
+        """Return whether it is known what a document depends on that a write has given."""
         self.covers: WriteId | None = None
         """The position that goes into lineages with the values."""
         if session is not None and self._past is None:

@@ -44,7 +44,7 @@ def marking(counter: int, *chains: str) -> dict[str, Any]:
 
 
 def buries(tombstone: Mapping[str, Any], version: Ordered) -> bool:
-    """Whether a write comes before a deletion of which this tombstone is left.
+    """Return whether a write comes before a deletion of which this tombstone is left.
 
     Each document has a chain of its own, so all that was written to it came before its deletion (SHIM-53). A counter
     says nothing: an update of a later document may have a lesser one than the deletion of an earlier one.

@@ -29,7 +29,7 @@ def base36(number: int) -> str:
 
 
 def is_chain(epoch: str) -> bool:
-    """Whether an epoch is the name of a chain; the empty one is that of an earlier release."""
+    """Return whether an epoch is the name of a chain; the empty one is that of an earlier release."""
     return len(epoch) <= _LONGEST and not set(epoch) - set(_DIGITS)
 
 

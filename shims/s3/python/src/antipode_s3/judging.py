@@ -108,7 +108,7 @@ class Bucket:
         return True
 
     def keeps(self, key: str, wanted: Ordered) -> bool:
-        """Whether this version is among those that the bucket keeps of the key."""
+        """Return whether this version is among those that the bucket keeps of the key."""
         self.requests += 1
         answer = self.client.list_object_versions(Bucket=self.name, Prefix=key)
         issued = seconds_of(wanted.counter)
@@ -191,7 +191,7 @@ class Bucket:
 
 
 def _is(there: Ordered | None, wanted: Ordered) -> bool:
-    """Whether it is this very version; lineages and objects of an earlier release name no chain."""
+    """Return whether it is this very version; lineages and objects of an earlier release name no chain."""
     if there is None or there.counter != wanted.counter:
         return False
     return there.epoch == wanted.epoch or not (there.epoch and wanted.epoch)

@@ -119,7 +119,7 @@ public final class Inbound implements AutoCloseable {
     return judged(trust()).accepted();
   }
 
-  /** Whether something of ours may go to this caller at all, as the mode is now. */
+  /** Returns whether something of ours may go to this caller at all, as the mode is now. */
   public boolean isHeard() {
     return ProcessSettings.inForce().mode() != Mode.OFF && mayAnswer();
   }

@@ -157,7 +157,7 @@ public final class Propagation {
     }
   }
 
-  /** Whether a gateway gives this status by itself, of a call that may have reached the callee (PROP-31). */
+  /** Returns whether a gateway gives this status by itself, of a call that may have reached the callee (PROP-31). */
   static boolean isGateways(int status) {
     return status >= 502 && status <= 504 || status >= 520 && status <= 527 || status == 530;
   }

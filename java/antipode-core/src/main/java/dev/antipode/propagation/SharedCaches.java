@@ -16,13 +16,13 @@ import java.util.stream.Stream;
 
 /** Which responses a shared cache may keep, for others than their caller (PROP-34, PROP-38, PROP-39). */
 public final class SharedCaches {
-  /** What stands where the method is not known. */
+  /** The word that stands where the method is not known. */
   public static final String ANY_METHOD = "";
 
-  /** What stands where the status is not known. */
+  /** The number that stands where the status is not known. */
   public static final int ANY_STATUS = 0;
 
-  /** What stands in the place of a lineage that is withheld (PROP-16). */
+  /** The word that stands in the place of a lineage that is withheld (PROP-16). */
   public static final String MARK = Lineage.EMPTY.markedIncomplete().serialize();
 
   private static final String CONTROL = "cache-control";
@@ -97,7 +97,7 @@ public final class SharedCaches {
     return TARGETED.contains(name) || name.endsWith("-cdn-cache-control");
   }
 
-  /** Whether these directives let a cache keep it; {@code otherwise}: where they say nothing of its age. */
+  /** Returns whether these directives let a cache keep it; {@code otherwise}: where they say nothing of its age. */
   private static boolean isShared(List<String> lines, boolean otherwise) {
     String line = String.join(",", lines).toLowerCase(Locale.ROOT);
     List<Directive> exact = directives(withoutQuotedCommas(line));
@@ -150,7 +150,7 @@ public final class SharedCaches {
     return directives.stream().anyMatch(each -> each.word().equals(word));
   }
 
-  /** Whether a word is there, each time by itself: with the name of a field it speaks of that field alone. */
+  /** Returns whether a word is there, each time by itself: with the name of a field it speaks of that field alone. */
   private static boolean standsAlone(String word, List<Directive> directives) {
     List<Directive> all = directives.stream().filter(each -> each.word().equals(word)).toList();
     return !all.isEmpty() && all.stream().allMatch(each -> each.value() == null);
