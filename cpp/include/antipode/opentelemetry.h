@@ -12,6 +12,7 @@
 #include <opentelemetry/context/runtime_context.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -85,25 +86,29 @@ class TextMapCarrier : public Carrier {
   explicit TextMapCarrier(api::context::propagation::TextMapCarrier& both) : from_(both), to_(&both) {}
 
   void ForEach(const Visitor& visit) const override {
-    std::vector<std::string> listed;
-    from_.Keys([&listed](api::nostd::string_view name) {
-      listed.emplace_back(detail::View(name));
+    constexpr std::array<std::string_view, 7> kOthers = {kBaggageHeader, kLineageHeader, kJmsProperty,  kJaegerHeader,
+                                                         kJaegerTrace,   "forwarded",    "x-forwarded-for"};
+    constexpr std::array<std::string_view, 7> kOfCaches = {"cache-control",    "cdn-cache-control", "surrogate-control",
+                                                           "expires",          "last-modified",     "x-accel-expires",
+                                                           "content-location"};
+    const auto get = [this](std::string_view name) { return detail::View(from_.Get(detail::View(name))); };
+    std::vector<std::string> listed;  // each once, as it is spelled there: a carrier may tell spellings apart
+    from_.Keys([&listed, &get](api::nostd::string_view key) {
+      const std::string_view name = detail::View(key);
+      const auto is_same = [&](const std::string& each) { return IsSameHeader(each, name) && get(each) == get(name); };
+      if (std::none_of(listed.begin(), listed.end(), is_same)) listed.emplace_back(name);
       return true;
     });
-    for (const std::string_view name :
-         {kBaggageHeader, kLineageHeader, kJmsProperty, kJaegerHeader, kJaegerTrace,
-          std::string_view("x-forwarded-for"), std::string_view("forwarded"), std::string_view("cache-control"),
-          std::string_view("cdn-cache-control"), std::string_view("surrogate-control"), std::string_view("expires"),
-          std::string_view("last-modified"), std::string_view("content-location"),
-          std::string_view("x-accel-expires")}) {
-      const api::nostd::string_view value = from_.Get(detail::View(name));
-      const bool there = std::any_of(listed.begin(), listed.end(),
-                                     [name](const std::string& each) { return IsSameHeader(each, name); });
-      if (there || !value.empty()) visit(name, detail::View(value));
+    const auto visit_unlisted = [&](std::string_view name) {
+      const auto is_same = [name](const std::string& each) { return IsSameHeader(each, name); };
+      if (std::none_of(listed.begin(), listed.end(), is_same) && !get(name).empty()) visit(name, get(name));
+    };
+    for (const std::string& name : listed) {
+      const auto is_same = [&name](std::string_view each) { return IsSameHeader(each, name); };
+      if (TellsCaches(name) || std::any_of(kOthers.begin(), kOthers.end(), is_same)) visit(name, get(name));
     }
-    for (const std::string& name : listed) {  // as it is spelled there
-      if (TellsCaches(name)) visit(name, detail::View(from_.Get(detail::View(std::string_view(name)))));
-    }
+    std::for_each(kOthers.begin(), kOthers.end(), visit_unlisted);
+    std::for_each(kOfCaches.begin(), kOfCaches.end(), visit_unlisted);
   }
 
   void Set(std::string_view name, std::string_view value) override {

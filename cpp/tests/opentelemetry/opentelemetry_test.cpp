@@ -132,6 +132,16 @@ TEST_F(OpenTelemetry, CarrierShowsWhatTellsSharedCaches_PROP_34) {
   });
 }
 
+TEST_F(OpenTelemetry, CarrierGivesEachSpellingOnce_PROP_34) {
+  ListingCarrier listing;
+  listing.headers = {{"Baggage", "a=1"}, {"baggage", "b=2"}, {"Cache-Control", "x=\"a"}, {"X-Accel-Expires", "0"}};
+  std::vector<std::string> values;
+  otel::TextMapCarrier(std::as_const(listing)).ForEach([&values](std::string_view, std::string_view value) {
+    values.emplace_back(value);
+  });
+  EXPECT_THAT(values, ::testing::UnorderedElementsAre("a=1", "b=2", "x=\"a", "0"));
+}
+
 TEST_F(OpenTelemetry, PropagatorWritesNothingWithoutApproval_TRUST_25) {
   const Scope scope(*Lineage::Deserialize("1~a..e.1"));
   MapCarrier carrier;
