@@ -2,6 +2,7 @@
 // TRUST-25).
 #include "antipode/opentelemetry.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <opentelemetry/baggage/propagation/baggage_propagator.h>
 #include <opentelemetry/context/propagation/composite_propagator.h>
