@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextvars
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import antipode
 import pytest
 from antipode.memory import Store
-from antipode.testing.adversary import Stage, check, play
+from antipode.testing.adversary import Stage, check, play, search
 from fakes import until
 
 MOST = 120
@@ -150,3 +151,11 @@ def test_it_finds_a_fault_and_makes_its_program_small(stage: type[Stage], rule: 
     assert {finding.rule for finding in tally.findings} == {rule}
     assert min(len(finding.program.steps) for finding in tally.findings) <= 2
     assert "seed" in str(tally)
+
+
+def test_a_search_ends_with_the_first_thing_that_a_patch_breaks() -> None:
+    assert search(MemoryStage(), MOST, 1, []) is None
+    found = search(MemoryStage(), MOST, 1, [patch.object(MemoryStage, "writes", {"lose": lose})])
+    assert found is not None
+    assert found.rule == "recorded"
+    assert MemoryStage.writes.keys() == {"set"}

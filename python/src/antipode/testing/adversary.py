@@ -14,7 +14,8 @@ the primary, and at none of the replicas, four things have to hold:
 5. *Plain*: the same program on the plain client gives the same results and exceptions, and leaves the same rows.
 
 A store gives a `Stage`; `play(stage, runs, seed)` plays programs and makes smaller what it finds, `check(tally)`
-asserts that nothing was found and that enough was looked at.
+asserts that nothing was found and that enough was looked at. Where a rule is taken out of a shim, `search` has to find
+something.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from antipode.barrier import barrier
 from antipode.errors import AntipodeError
@@ -38,7 +39,7 @@ from antipode.result import BarrierResult
 from antipode.scope import Scope
 from antipode.settings import configure
 
-__all__ = ["Finding", "Program", "Stage", "Step", "Tally", "check", "draw", "play"]
+__all__ = ["Finding", "Program", "Stage", "Step", "Tally", "check", "draw", "play", "search"]
 
 _AT_ONCE: Final = 16
 BATCH: Final = 20
@@ -48,6 +49,7 @@ PATIENCE_S: Final = 30.0
 _READ_S: Final = 0.05
 """How long a read waits that has to wait in vain, in seconds."""
 _MOST_FOUND: Final = 5
+Patch: TypeAlias = AbstractContextManager[object]
 _VALUES: Final = (type(None), bool, int, float, str, bytes, list, tuple, dict, set)
 
 
@@ -314,8 +316,7 @@ def passes(result: BarrierResult) -> bool:
 def play(stage: Stage, runs: int, seed: int, say: Callable[[str], object] | None = None) -> Tally:
     """Play the programs of so many seeds; make what is found smaller. The caller has a registry of its own."""
     tally = Tally()
-    for first in range(seed, seed + runs, BATCH):
-        programs = [draw(each, stage) for each in range(first, min(first + BATCH, seed + runs))]
+    for programs in _batches(stage, runs, seed):
         for finding in _play(stage, programs, tally):
             smaller = _shrink(stage, finding)
             tally.findings.append(smaller)
@@ -324,6 +325,22 @@ def play(stage: Stage, runs: int, seed: int, say: Callable[[str], object] | None
         if len(tally.findings) >= _MOST_FOUND:
             break
     return tally
+
+
+def search(stage: Stage, runs: int, seed: int, patches: Iterable[Patch]) -> Finding | None:
+    """Return the first thing that programs find while these patches break the shim; None where they find nothing."""
+    with ExitStack() as stack:
+        for each in patches:
+            stack.enter_context(each)
+        for programs in _batches(stage, runs, seed):
+            for finding in _play(stage, programs, Tally()):
+                return finding
+    return None
+
+
+def _batches(stage: Stage, runs: int, seed: int) -> Iterator[list[Program]]:
+    for first in range(seed, seed + runs, BATCH):
+        yield [draw(each, stage) for each in range(first, min(first + BATCH, seed + runs))]
 
 
 def _play(stage: Stage, programs: Sequence[Program], tally: Tally) -> list[Finding]:

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import antipode_redis
@@ -29,8 +30,10 @@ EXISTS = "return redis.call('EXISTS', KEYS[1])"
 class Client:
     """A wrapped client, and the pipeline that is open on it."""
 
-    def __init__(self, stage: RedisStage, *, plain: bool) -> None:
+    def __init__(self, stage: RedisStage, *, executes: bool, plain: bool) -> None:
         self._stage = stage
+        self.executes = executes
+        """Whether what is open when it is closed is executed before."""
         self._plain = plain
         self.pipe: Any = None
         self.reopen()
@@ -55,6 +58,10 @@ class Client:
         if self.pipe is not None:
             getattr(self.pipe, method)()
 
+    def execute(self) -> object:
+        """Execute the pipeline, else what was queued by hand."""
+        return self.wrapped.execute_command("EXEC") if self.pipe is None else self.pipe.execute()
+
     def shut(self) -> None:
         """Reset the pipeline, and forget it."""
         self.end("reset")
@@ -66,7 +73,7 @@ class Client:
 
     def renew(self) -> None:
         """Close the client in whatever state it is; have another one."""
-        self._stage.close(self)
+        self._stage.shut(self.wrapped)
         self.reopen()
 
 
@@ -101,6 +108,21 @@ def _immediate(client: Client, row: str) -> None:
         pipe.multi()
 
 
+def _failing(client: Client, row: str) -> object:
+    """A script that fails, alone in its pipeline, whose errors come as its results."""
+    with client.wrapped.pipeline(transaction=False) as pipe:
+        return [str(each) for each in pipe.eval(SET_AND_FAIL, 1, row).execute(raise_on_error=False)]
+
+
+def _killed(client: Client, row: str) -> None:
+    """The connection is lost behind EXEC, in the middle of its reply."""
+    with client.wrapped.pipeline() as pipe:
+        pipe.watch("watched")
+        own = pipe.client_id()
+        pipe.multi()
+        pipe.set(row, "k").client_kill_filter(_id=own, skipme=False).exists(row).execute()
+
+
 def _script(client: Client, row: str) -> None:
     client.wrapped.register_script(SET)(keys=[row], client=client.target)
 
@@ -130,6 +152,7 @@ class RedisStage(Stage):
         "command in small letters": _command("getset", None, "v"),
         "script": lambda client, row: client.target.eval(SET, 1, row),
         "script that fails": lambda client, row: client.target.eval(SET_AND_FAIL, 1, row),
+        "script that fails in a pipeline": _failing,
         "script by its hash": _script,
         "function": lambda client, row: client.target.fcall("put", 1, row),
         "pipeline": _pipeline(False),
@@ -138,11 +161,12 @@ class RedisStage(Stage):
         "transaction that fails": _pipeline(True, fails=True),
         "transaction's function": _transaction,
         "behind a watch": _immediate,
+        "transaction that is killed": _killed,
     }
     acts: ClassVar = {
         "open a pipeline": lambda client: client.open(transaction=False),
         "open a transaction": lambda client: client.open(transaction=True),
-        "execute": lambda client: client.end("execute"),
+        "execute": lambda client: client.execute(),
         "execute without raising": lambda client: client.pipe and client.pipe.execute(raise_on_error=False),
         "reset": lambda client: client.end("reset"),
         "discard": lambda client: client.end("discard"),
@@ -197,14 +221,25 @@ class RedisStage(Stage):
         return antipode_redis.wrap(plain, store=self.name, replicas=[self.lab.url("b1")], **options)
 
     def open(self, kind: int, *, plain: bool = False) -> Client:
-        client = Client(self, plain=plain)
-        if kind % 4 >= 2:
-            client.open(transaction=kind % 4 == 2)
+        client = Client(self, executes=kind // 5 % 2 == 0, plain=plain)
+        if kind % 5 == 4:
+            client.wrapped.execute_command("MULTI")
+        elif kind % 5 >= 2:
+            client.open(transaction=kind % 5 == 2)
         return client
 
     def close(self, client: Any) -> None:
-        wrapped = client.wrapped if isinstance(client, Client) else client
-        wrapped.aclose() if self.is_of_asyncio else wrapped.close()
+        if not isinstance(client, Client):
+            self.shut(client)
+            return
+        with suppress(*self.errors):
+            if client.executes:
+                client.execute()
+        self.shut(client.wrapped)
+
+    def shut(self, client: Any) -> None:
+        """Close a client of redis-py."""
+        client.aclose() if self.is_of_asyncio else client.close()
 
     def reader(self) -> Any:
         return self.drive(self.wrap(self.connect("b1"), wait_on_read=True))

@@ -9,6 +9,7 @@ from antipode.testing import adversary, isolated
 from antipode_lab import Lab
 from antipode_lab.stores.redis import RedisStore
 from redis_adversary import AsyncRedisStage, RedisStage
+from redis_mutants import MUTANTS
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,15 @@ def stage(request: pytest.FixtureRequest, redis_lab: RedisStore) -> Iterator[Red
 @pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: RedisStage) -> None:
     adversary.check(adversary.play(stage, 40, seed=1))
+
+
+@pytest.mark.stores
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_it_finds_a_rule_that_is_taken_out(stage: RedisStage, mutant: str) -> None:
+    found = adversary.search(stage, 300, 1, MUTANTS[mutant]())
+    print(found)
+    assert found is not None
 
 
 @pytest.mark.stores
