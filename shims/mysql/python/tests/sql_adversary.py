@@ -255,3 +255,9 @@ class MariaDBStage(SqlStage):
         "execute immediate": _write("EXECUTE IMMEDIATE CONCAT('INSERT INTO adversary (k) VALUES (''', '{}', ''')')"),
         "returning": _write(f"{INSERT} RETURNING k"),
     }
+
+
+class MySQLStage(SqlStage):
+    """With what MariaDB does not have."""
+
+    writes: ClassVar = {**SqlStage.writes, "function by a name of MariaDB's": _write("SELECT lastval('{}')")}

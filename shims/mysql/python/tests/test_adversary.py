@@ -10,12 +10,13 @@ from antipode_lab import Lab
 from antipode_lab.stores._sql_store import SqlStore
 from antipode_lab.stores.mariadb import MariaDBStore
 from antipode_lab.stores.mysql import MySQLStore
-from sql_adversary import MariaDBStage, SqlStage
+from sql_adversary import MariaDBStage, MySQLStage, SqlStage
+from sql_mutants import MUTANTS
 from sql_regions import Posts, make_table
 
 KINDS: dict[str, tuple[type[SqlStore], type[SqlStage]]] = {
     "mariadb": (MariaDBStore, MariaDBStage),
-    "mysql": (MySQLStore, SqlStage),
+    "mysql": (MySQLStore, MySQLStage),
 }
 
 
@@ -36,6 +37,19 @@ def stage(request: pytest.FixtureRequest, lab: SqlStore) -> Iterator[SqlStage]:
 @pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: SqlStage) -> None:
     adversary.check(adversary.play(stage, 25, seed=1))
+
+
+@pytest.mark.stores
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    ("lab", "stage", "mutant"),
+    [(kind, False, mutant) for kind, mutants in MUTANTS.items() for mutant in mutants],
+    indirect=["lab", "stage"],
+)
+def test_it_finds_a_rule_that_is_taken_out(lab: SqlStore, stage: SqlStage, mutant: str) -> None:
+    found = adversary.search(stage, 500, 1, MUTANTS[lab.kind][mutant]())
+    print(found)
+    assert found is not None
 
 
 @pytest.mark.stores

@@ -21,8 +21,10 @@ POSTS = sqlalchemy.table("posts", sqlalchemy.column("key"), sqlalchemy.column("v
 class Client:
     """A wrapped engine, with one connection and one session that are in use."""
 
-    def __init__(self, stage: SqlalchemyStage, autocommit: bool, *, plain: bool) -> None:
+    def __init__(self, stage: SqlalchemyStage, autocommit: bool, *, commits: bool, plain: bool) -> None:
         self._stage = stage
+        self._commits = commits
+        """Whether what is open when it is closed is committed before."""
         self._autocommit = autocommit
         self.engine = stage.engine("a", plain=plain)
         self.connection = self._connect()
@@ -35,7 +37,8 @@ class Client:
 
     def close(self) -> None:
         """Close all of it."""
-        for each in (self.session.close, self.connection.close, self.engine.dispose):
+        commits = (self.session.commit, self.connection.commit) if self._commits else ()
+        for each in (*commits, self.session.close, self.connection.close, self.engine.dispose):
             try:
                 each()
             except (SQLAlchemyError, psycopg.Error):
@@ -170,7 +173,7 @@ class SqlalchemyStage(PostgresqlStage):
         return made if plain else antipode_postgresql.wrap(made, store=self.name, replicas=replicas, **options)
 
     def open(self, kind: int, *, plain: bool = False) -> Any:
-        return Client(self, autocommit=kind % 2 == 0, plain=plain)
+        return Client(self, autocommit=kind % 2 == 0, commits=kind // 2 % 2 == 0, plain=plain)
 
     def close(self, client: Any) -> None:
         client.close() if isinstance(client, Client) else client.dispose()
