@@ -23,6 +23,7 @@ Binding::Binding(const redisContext& context, std::shared_ptr<Store> joined, std
       resting(options),
       marker(shim().MarkerAt(store->name(), target)),
       place_(Target::Reached(context)),
+      peer_(Target::Peer(context)),
       lead_(std::move(own)) {
   marker->AddUser();
 }
@@ -30,18 +31,24 @@ Binding::Binding(const redisContext& context, std::shared_ptr<Store> joined, std
 Binding::~Binding() { marker->RemoveUser(); }
 
 void Binding::Reach(const redisContext& context) {
-  if (place_.IsReachedBy(context) && lead_->Counts(context.fd)) return;
-  if (!place_.IsReachedBy(context)) {
+  const bool is_there = LeadsThere(context);
+  if (is_there && lead_->Counts(context.fd)) return;
+  if (!is_there) {
     place_ = Target::Reached(context);
-    target.host = place_.host;
-    target.port = place_.port;
-    target.path = place_.path;
+    peer_ = Target::Peer(context);
+    target.LeadTo(place_);
   }
   lead_ = store->Reach(lead_, options, std::any(target), target.Address(), context.fd);
   server = lead_->server();
   marker->RemoveUser();
   marker = shim().MarkerAt(store->name(), target);
   marker->AddUser();
+}
+
+bool Binding::LeadsThere(const redisContext& context) const {
+  if (place_.IsNamedBy(context)) return true;
+  const auto peer = peer_ ? Target::Peer(context) : std::nullopt;
+  return peer && peer->Address() == peer_->Address();  // its words count when it is made anew (BAR-68)
 }
 
 std::chrono::nanoseconds Binding::Timeout() const { return TimeoutOf(name(), options.timeout); }

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "antipode/lead.h"
@@ -50,7 +51,11 @@ struct Binding {
   std::string why_denied;
 
  private:
-  Target place_;  // where the connection itself says that it leads
+  // Whether the connection leads where it led.
+  bool LeadsThere(const redisContext& context) const;
+
+  Target place_;  // where the connection leads, by its words or by its peer
+  std::optional<Target> peer_;
   std::shared_ptr<Lead> lead_;
   std::chrono::steady_clock::time_point denied_until_{};
 };

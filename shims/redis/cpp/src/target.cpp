@@ -1,7 +1,11 @@
 #include "target.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
 #include <charconv>
-#include <optional>
 
 namespace antipode::redis {
 namespace {
@@ -41,6 +45,14 @@ bool Take(std::string_view& text, std::string_view beginning) {
 std::optional<int> Database(std::string_view text) {
   if (text.empty()) return 0;
   return Number(text, 1 << 20);
+}
+
+// Whether words for a server are another one's than the peer; a name is not resolved.
+bool IsElsewhere(const Target& peer, const Target& words) {
+  in6_addr number{};
+  const bool is_number = inet_pton(AF_INET, words.host.c_str(), &number) == 1 ||
+                         inet_pton(AF_INET6, words.host.c_str(), &number) == 1;
+  return peer.port != words.port || (is_number && peer.host != words.host);
 }
 
 }  // namespace
@@ -118,15 +130,45 @@ Target Target::Reached(const redisContext& context) {
   } else if (context.tcp.host != nullptr) {
     target.host = context.tcp.host;
     target.port = context.tcp.port;
+    if (const auto peer = Peer(context); peer && IsElsewhere(*peer, target)) return *peer;
   }
   return target;
 }
 
-bool Target::IsReachedBy(const redisContext& context) const {
+std::optional<Target> Target::Peer(const redisContext& context) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  if (getpeername(context.fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return std::nullopt;
+  Target target;
+  const void* number = nullptr;
+  if (peer.ss_family == AF_INET) {
+    const auto& found = reinterpret_cast<const sockaddr_in&>(peer);
+    number = &found.sin_addr;
+    target.port = ntohs(found.sin_port);
+  } else if (peer.ss_family == AF_INET6) {
+    const auto& found = reinterpret_cast<const sockaddr_in6&>(peer);
+    number = &found.sin6_addr;
+    target.port = ntohs(found.sin6_port);
+  } else {
+    return std::nullopt;
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (inet_ntop(peer.ss_family, number, text.data(), text.size()) == nullptr) return std::nullopt;
+  target.host = text.data();
+  return target;
+}
+
+bool Target::IsNamedBy(const redisContext& context) const {
   if (context.connection_type == REDIS_CONN_UNIX) {
     return context.unix_sock.path == nullptr || path == context.unix_sock.path;
   }
   return context.tcp.host == nullptr || (port == context.tcp.port && host == context.tcp.host);
+}
+
+void Target::LeadTo(const Target& place) {
+  host = place.host;
+  port = place.port;
+  path = place.path;
 }
 
 Result<Target> Target::Of(const std::any& given) {

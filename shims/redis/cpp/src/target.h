@@ -5,6 +5,7 @@
 #include <hiredis/hiredis.h>
 
 #include <any>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,10 +29,15 @@ struct Target {
   // Fails (kConfiguration) without the credentials in its words. `rediss:` is refused: hiredis 0.14 speaks no TLS.
   static Result<Target> Parse(std::string_view url);
 
-  // Where a connection itself says that it leads, and would lead if it were made anew; empty where it does not say.
+  // Where a connection leads: its peer where its words are another server's by now (BAR-68), else its words. A name is
+  // not resolved; empty where it says nothing.
   static Target Reached(const redisContext& context);
-  // Whether it says so still.
-  bool IsReachedBy(const redisContext& context) const;
+  // The peer of an open connection; nothing where it has none, or a socket's path.
+  static std::optional<Target> Peer(const redisContext& context);
+  // Whether a connection's words are this place; also where it says nothing.
+  bool IsNamedBy(const redisContext& context) const;
+  // Leads to that place from now on, with its own database and credentials.
+  void LeadTo(const Target& place);
 
   // That of a URL or of a `Target`.
   static Result<Target> Of(const std::any& given);

@@ -24,15 +24,19 @@ struct Free {
 
 Error Refuse(MessageCode code, const std::string& words) { return {ErrorCode::kConfiguration, code, words}; }
 
-// The server that the options name, else the one that the connection reaches.
+// The server that the connection reaches (BAR-68), with what the options' URL says of it; that one where the connection
+// does not say.
 Result<Target> TargetOf(const redisContext& context, const Options& options) {
-  if (!options.url.empty()) return Target::Parse(options.url);
-  const Target target = Target::Reached(context);
-  if (target.host.empty() && target.path.empty()) {
+  const Target place = Target::Reached(context);
+  const bool is_known = !place.host.empty() || !place.path.empty();
+  if (options.url.empty() && !is_known) {
     return Refuse(
         "AP501",
         "Wrap(): the connection does not say which server it reaches; give it: Options(…).Url(\"redis://host:port\")");
   }
+  if (options.url.empty()) return place;
+  auto target = Target::Parse(options.url);
+  if (target.ok() && is_known) target->LeadTo(place);
   return target;
 }
 

@@ -35,8 +35,9 @@ struct Options : StoreOptions {
   // NOLINTNEXTLINE(google-explicit-constructor): options of any store are options of this one.
   Options(StoreOptions options) : StoreOptions(std::move(options)) {}
 
-  /// The server's URL, `redis://user:password@host:port/db`: how connections of our own reach it, where the address of
-  /// the wrapped one is not enough. The database is also where the marks are.
+  /// The server's URL, `redis://user:password@host:port/db`: the credentials and the database of our own connections.
+  /// These go where the wrapped one leads (BAR-68); to the URL's host where it does not say, as one that was made of a
+  /// descriptor. The database is also where the marks are.
   std::string url;
   /// The key of the hash that holds the marks; the same in every process.
   std::string marks_key = "antipode:epochs";
