@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
@@ -75,6 +76,7 @@ public class Discovery extends ServerEngine {
   private final Function<Object, ? extends Collection<?>> asking;
   private final Function<Object, ?> looking;
   private final Whose whose;
+  private volatile Consumer<Object> meeting = client -> {};
   private volatile Object looked; // how the client was when its last answer was asked for
   private volatile Map<String, ServerEngine> servers = Map.of(); // of the last answer that was not empty
   private volatile long givenAt = Ticks.LONG_AGO;
@@ -120,7 +122,28 @@ public class Discovery extends ServerEngine {
     this(store, name, client, asking, same -> null, whose);
   }
 
+  /**
+   * Looks from now on at the connections that the client holds, whenever its servers are named: they lead where they were
+   * opened, whatever the client says by now (BAR-68).
+   *
+   * @param meeting lets the servers join to which the connections of this client lead; at hand and without a question, on
+   *     whatever thread a barrier is called. It keeps no client alive
+   */
+  public Discovery watchHeld(Consumer<Object> meeting) {
+    this.meeting = meeting;
+    meetHeld();
+    return this;
+  }
+
   // What the store asks
+
+  /** Let the servers join to which the connections lead that the client holds (BAR-68). */
+  public void meetHeld() {
+    Object known = client.get();
+    if (known != null) {
+      meeting.accept(known);
+    }
+  }
 
   /** Return whose servers it names. */
   public Whose whose() {

@@ -303,6 +303,7 @@ final class StoreServers {
 
   /** Return those of reach region; with {@code ownAlone} those of wrapped clients. */
   List<ServerEngine> reached(boolean ownAlone) {
+    discoveries.forEach(Discovery::meetHeld); // first: what joins is named with the others
     List<ServerEngine> found = named(ownAlone);
     return found.isEmpty() ? named(!ownAlone) : found;
   }
@@ -338,6 +339,7 @@ final class StoreServers {
   boolean isDiscoveryDue(long now) {
     for (Discovery each : discoveries) {
       boolean counts = each.whose().isOfRegion();
+      each.meetHeld(); // who joins by that is another generation's
       if (each.isOver() || !counts && each.whose().isOnce()) {
         continue;
       }

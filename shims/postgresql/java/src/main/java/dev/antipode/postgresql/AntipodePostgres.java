@@ -8,6 +8,7 @@ import dev.antipode.StoreOptions.OnUnfit;
 import dev.antipode.UnfitStoreException;
 import dev.antipode.barrier.Discovery;
 import dev.antipode.shim.Capabilities.Rest;
+import dev.antipode.shim.MetConnections;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Shims;
 import java.sql.Connection;
@@ -133,6 +134,8 @@ public final class AntipodePostgres {
     private final DataSource plain;
     private final Binding binding;
     private final List<Parts.Part> parts;
+    private final PoolConnections held;
+    private final MetConnections met;
 
     private volatile Discovery expected; // null for a connection, and while it is wrapped
     private volatile boolean isReached; // one of its connections has told where it leads
@@ -146,6 +149,8 @@ public final class AntipodePostgres {
       this.plain = plain;
       this.parts = plain == null ? List.of() : Parts.of(plain);
       this.binding = new Binding(store, options, plain, parts.size() == 1);
+      this.held = new PoolConnections(plain == null ? List.of() : Parts.sources(plain));
+      this.met = new MetConnections(physical -> reach((BaseConnection) physical));
     }
 
     Connection record(Connection connection) throws SQLException {
@@ -155,13 +160,17 @@ public final class AntipodePostgres {
     }
 
     private static BaseConnection physical(Connection connection) {
-      BaseConnection physical = Proxies.inside(connection, BaseConnection.class);
+      BaseConnection physical = Proxies.physical(connection);
       if (physical == null) {
         throw new ConfigurationException(
             "AP501",
             "wrap() takes DataSources of the PostgreSQL JDBC driver, not of " + connection.getClass().getName());
       }
-      return (BaseConnection) Proxies.plain(physical);
+      return physical;
+    }
+
+    private void reach(BaseConnection physical) {
+      binding.reach(Target.of(physical, binding.credentials(), plain), physical);
     }
 
     /** Takes the server that a connection has reached; returns why its positions prove nothing, empty where they do. */
@@ -228,6 +237,7 @@ public final class AntipodePostgres {
       String words = plain.getClass().getSimpleName();
       expected = store.expectServer(
           options, words, this, client -> ((Joined) client).found(), client -> ((Joined) client).binding.leads().look());
+      expected.watchHeld(client -> ((Joined) client).met.meetAll(((Joined) client).held.all()));
       expected.found(found);
     }
 
@@ -246,6 +256,9 @@ public final class AntipodePostgres {
           reached(physical);
           targets.add(targetOf(physical, binding));
         }
+      }
+      if (held.areOfPool() && parts.size() == 1 && binding.leads().namesServer()) { // it may have opened that one before
+        targets.add(Target.ofSettings(binding.credentials(), plain, (int) PROBE_MS));
       }
       return targets;
     }

@@ -70,6 +70,21 @@ final class Leads {
         && Credentials.OF_SOCKETS.stream().allMatch(each -> now.getProperty(each.getName()) == null);
   }
 
+  /** Return a DataSource and what is inside it. */
+  static List<Object> chain(Object source) {
+    List<Object> found = new ArrayList<>(List.of(source));
+    for (int depth = 0; depth < DEEPEST; depth++) {
+      Object outer = found.get(found.size() - 1);
+      GETTERS.get(outer.getClass()).stream()
+          .filter(getter -> INSIDE.contains(getter.getName()))
+          .map(getter -> Proxies.plain(asked(outer, getter)))
+          .filter(DataSource.class::isInstance)
+          .findFirst()
+          .ifPresent(found::add);
+    }
+    return found;
+  }
+
   private static void look(Object source, int depth, List<Object> found) {
     for (Method getter : GETTERS.get(source.getClass())) {
       Object value = asked(source, getter);

@@ -25,6 +25,11 @@ final class Parts {
 
   /** Return the parts: those of Spring's routing and lazy DataSources, which may be in each other; else the one that it is. */
   static List<Part> of(DataSource source) {
+    return sources(source).stream().<Part>map(each -> each::getConnection).toList();
+  }
+
+  /** Return the DataSources of the parts. */
+  static List<DataSource> sources(DataSource source) {
     Set<Object> inside = Collections.newSetFromMap(new IdentityHashMap<>());
     if (Credentials.asked(source, "getResolvedDataSources") instanceof Map<?, ?> routes) {
       inside.addAll(routes.values());
@@ -33,13 +38,13 @@ final class Parts {
       inside.add(Credentials.asked(source, "getTargetDataSource"));
       inside.add(readOnly(source));
     }
-    List<Part> parts = new ArrayList<>();
+    List<DataSource> parts = new ArrayList<>();
     for (Object each : inside) {
       if (Proxies.plain(each) instanceof DataSource part) {
-        parts.addAll(of(part));
+        parts.addAll(sources(part));
       }
     }
-    return parts.isEmpty() ? List.of(source::getConnection) : parts;
+    return parts.isEmpty() ? List.of(source) : parts;
   }
 
   /** Return whether its connections reach a server with their first statement, and until then choose which. */

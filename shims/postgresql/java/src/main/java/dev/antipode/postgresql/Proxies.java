@@ -9,6 +9,7 @@ import java.sql.Wrapper;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.Set;
+import org.postgresql.core.BaseConnection;
 
 /** Stand-ins for the client's objects: they have every public interface of what they stand for. */
 final class Proxies {
@@ -106,6 +107,11 @@ final class Proxies {
   /** What a stand-in of ours stands for; anything else itself. */
   static Object plain(Object what) {
     return what instanceof Recording recording ? recording.antipodePlain() : what;
+  }
+
+  /** The driver's own connection inside one; null where it is none, or closed. */
+  static BaseConnection physical(Wrapper connection) {
+    return (BaseConnection) plain(inside(connection, BaseConnection.class));
   }
 
   /** What a client's object is inside, or null where it is nothing of that type. */

@@ -8,9 +8,13 @@ import java.lang.reflect.Method;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.Collection;
+import java.util.List;
+import java.util.Map;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLSocket;
+import org.apache.commons.pool2.PooledObject;
+import org.apache.commons.pool2.impl.GenericObjectPool;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.ConnectionFactory;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -28,6 +32,7 @@ import redis.clients.jedis.providers.SentineledConnectionProvider;
 /** Where a client of Jedis connects to, and what it keeps to itself. */
 final class JedisTargets {
   private static final Field SOCKET = field(Connection.class, "socket"); // looked at whenever a connection is handed out
+  private static final Field HELD = field(GenericObjectPool.class, "allObjects");
   private static final Method ENCRYPTION =
       method(DefaultJedisSocketFactory.class, "createSslSocket", HostAndPort.class, Socket.class);
 
@@ -243,6 +248,22 @@ final class JedisTargets {
   static Socket socket(Connection connection) {
     try {
       return (Socket) SOCKET.get(connection);
+    } catch (IllegalAccessException error) {
+      throw new IllegalStateException(error); // it was made accessible
+    }
+  }
+
+  /** Return the sockets of the connections that a client's pool holds, idle or handed out, and that are open. */
+  static List<Socket> sockets(ConnectionProvider client) {
+    if (!(client instanceof PooledConnectionProvider pooled)) {
+      return List.of(); // Sentinels name the server, and their provider clears its pool when they name another
+    }
+    try {
+      Collection<?> held = ((Map<?, ?>) HELD.get(pooled.getPool())).values();
+      return held.stream()
+          .map(each -> socket((Connection) ((PooledObject<?>) each).getObject()))
+          .filter(socket -> socket != null && !socket.isClosed())
+          .toList();
     } catch (IllegalAccessException error) {
       throw new IllegalStateException(error); // it was made accessible
     }

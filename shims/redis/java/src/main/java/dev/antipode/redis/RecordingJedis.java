@@ -23,11 +23,13 @@ final class RecordingJedis extends UnifiedJedis {
   private static final ThreadLocal<CommandObjects> HANDED = new ThreadLocal<>();
 
   private final UnifiedJedis plain;
+  private final JedisArrivals arrivals;
   private final Binding binding;
 
-  private RecordingJedis(UnifiedJedis plain, CommandExecutor executor, ConnectionProvider provider, Binding binding) {
-    super(executor, new Iterated(provider, executor), RedisProtocol.RESP3, plain.getCache());
+  private RecordingJedis(UnifiedJedis plain, CommandExecutor executor, JedisArrivals arrivals, Binding binding) {
+    super(executor, new Iterated(arrivals, executor), RedisProtocol.RESP3, plain.getCache());
     this.plain = plain;
+    this.arrivals = arrivals;
     this.binding = binding;
   }
 
@@ -47,18 +49,20 @@ final class RecordingJedis extends UnifiedJedis {
           plain.getClass().getSimpleName(),
           wrapped,
           known -> List.of(JedisTargets.of(((RecordingJedis) known).plain)),
-          known -> JedisTargets.lead(((RecordingJedis) known).plain)).found(List.of(target));
+          known -> JedisTargets.lead(((RecordingJedis) known).plain))
+          .watchHeld(known -> ((RecordingJedis) known).arrivals.meetHeld())
+          .found(List.of(target));
     }
     return wrapped;
   }
 
   private static RecordingJedis of(UnifiedJedis plain, Binding binding) {
-    ConnectionProvider provider = new JedisArrivals(JedisTargets.provider(plain), binding);
+    JedisArrivals arrivals = new JedisArrivals(JedisTargets.provider(plain), binding);
     CommandExecutor executor = JedisTargets.get(UnifiedJedis.class, "executor", plain);
     HANDED.set(JedisTargets.get(UnifiedJedis.class, "commandObjects", plain));
     try {
       return new RecordingJedis(
-          plain, RecordingExecutor.like(executor, provider, binding), provider, binding);
+          plain, RecordingExecutor.like(executor, arrivals, binding), arrivals, binding);
     } finally {
       HANDED.remove();
     }
