@@ -29,6 +29,15 @@ std::uint64_t Enter(Context context);
 // Takes that one off again, and what was put on top of it and not taken off. Of another thread's it takes nothing.
 void Leave(std::uint64_t entered);
 
+// Notes that this process has known a lineage: what it sends outside any scope may depend on one (SCOPE-31).
+void KnowLineage();
+
+// Returns whether it has.
+bool KnowsLineages();
+
+// Begins as a process that has known none (tests).
+void ForgetLineages();
+
 }  // namespace context
 }  // namespace antipode
 

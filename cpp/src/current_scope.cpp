@@ -1,4 +1,5 @@
 // The calling thread's scope, and the paper's verbs on it (SCOPE-21).
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,8 @@
 namespace antipode {
 namespace {
 
+std::atomic<bool> knows_lineages{false};
+
 std::uint64_t EnterScope(ScopePtr scope) {
   Context next = context::Current();
   next.scope = std::move(scope);
@@ -29,6 +32,14 @@ std::vector<std::pair<ScopePtr, std::uint64_t>>& Roots() {
 }
 
 }  // namespace
+
+void context::KnowLineage() {
+  if (!KnowsLineages()) knows_lineages.store(true, std::memory_order_relaxed);
+}
+
+bool context::KnowsLineages() { return knows_lineages.load(std::memory_order_relaxed); }
+
+void context::ForgetLineages() { knows_lineages.store(false, std::memory_order_relaxed); }
 
 Scope::Scope(Lineage lineage, Site site)
     : Scope(std::make_shared<LineageScope>(lineage, ScopeKind::kRoot, std::nullopt, site)) {
@@ -92,6 +103,7 @@ void Append(const std::vector<WriteId>& ids, Site site) {
 }
 
 void CountOrphan(const std::string& store, const Site& site) {
+  context::KnowLineage();
   const std::string where = site.ToString();
   telemetry::WriteLost("orphan", store, where);
   if (CurrentSettings()->mode == Mode::kDryRun) findings::Orphan(where, store);

@@ -9,6 +9,7 @@
 #include "antipode/logs.h"
 #include "antipode/settings.h"
 #include "antipode/wire.h"
+#include "context.h"
 #include "findings.h"
 #include "history/recorder.h"
 #include "history/spelling.h"
@@ -111,6 +112,7 @@ Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction 
       telemetry::Dropped("malformed", ToString(direction));
     }
   }
+  if (!taken.lineage.empty()) context::KnowLineage();
   for (const auto& [kind, decision] : told) Tell(taken, decision, direction, sender);
   const std::string from = sender.empty() ? std::string("a local peer") : Shown(sender);
   const std::string way = " (" + Words(direction) + ")";
@@ -171,6 +173,17 @@ Result<Lineage> Leaving(const LineageScope& scope, const Site& site) {
     }
   }
   return lineage;
+}
+
+Lineage LineageOutside(Direction direction, const Site& site) {
+  if (!context::KnowsLineages() || CurrentSettings()->mode == Mode::kOff) return {};
+  telemetry::Incomplete("unscoped", "");
+  if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("unscoped", "", nullptr, site.ToString());
+  logs::Warn("AP418", "unscoped " + site.ToString(),
+             "what left outside any scope (" + Words(direction) + ") is marked incomplete: nobody knows what it depends "
+             "on. Hand the scope to the thread with antipode::Carry(), or open one: with antipode::Scope what begins "
+             "here depends on nothing before it. site=" + site.ToString());
+  return Lineage().MarkedIncomplete();
 }
 
 void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host,

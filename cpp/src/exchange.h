@@ -48,6 +48,10 @@ std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& tru
 // The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 Result<Lineage> Leaving(const LineageScope& scope, const Site& site);
 
+// What leaves outside any scope: empty, and incomplete, counted and told once a site, where this process has known
+// lineages (SCOPE-31).
+Lineage LineageOutside(Direction direction, const Site& site);
+
 // Joins the `antipode-lineage` values of a response or trailer from `host`, if they are believed (PROP-14); null:
 // outside any scope, where they are counted.
 void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host,

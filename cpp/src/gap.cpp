@@ -9,7 +9,8 @@ namespace {
 constexpr std::pair<std::string_view, MessageCode> kCodes[] = {
     {"branch", "AP210"},    {"budget", "AP510"},     {"implausible", "AP407"}, {"malformed", "AP405"},
     {"oversize", "AP408"},  {"pending", "AP411"},    {"rights", "AP506"},      {"seal", "AP403"},
-    {"streaming", "AP416"}, {"unanswered", "AP417"}, {"unfit", "AP208"},       {"untrusted", "AP403"},
+    {"streaming", "AP416"}, {"unanswered", "AP417"}, {"unscoped", "AP418"},    {"unfit", "AP208"},
+    {"untrusted", "AP403"},
 };
 
 }  // namespace

@@ -101,8 +101,8 @@ void ReceiveText(LineageScope& scope, std::string_view text, const MessageOption
 
 Result<std::optional<std::string>> OutgoingMessage(std::optional<bool> lineage_out, Site site) {
   const ScopePtr scope = CurrentScope();
-  if (scope == nullptr) return std::optional<std::string>();
-  const Result<Lineage> leaving = Leaving(*scope, site);
+  const Result<Lineage> leaving =
+      scope == nullptr ? LineageOutside(Direction::kMessageOut, site) : Leaving(*scope, site);
   if (!leaving) return leaving.error();
   return Given(*leaving, lineage_out, Purpose::kMessage, scope.get());
 }
@@ -114,6 +114,8 @@ Result<std::optional<std::string>> StampedText(const Stamp& stamp, Site site) {
     const Result<Lineage> leaving = Leaving(*scope, site);
     if (!leaving) return leaving.error();
     lineage |= *leaving;
+  } else if (!stamp.is_anothers) {
+    lineage |= LineageOutside(Direction::kMessageOut, site);
   }
   if (stamp.own) lineage = lineage.Including(*stamp.own);
   std::optional<std::string> text = Given(lineage, stamp.lineage_out, Purpose::kMessage, scope.get());

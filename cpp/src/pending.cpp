@@ -6,6 +6,7 @@
 #include "antipode/logs.h"
 #include "antipode/scope.h"
 #include "antipode/settings.h"
+#include "context.h"
 #include "findings.h"
 #include "telemetry.h"
 
@@ -73,6 +74,7 @@ PendingPtr LineageScope::Begin(const std::string& store, Site site) {
   const bool is_dry_run = settings->mode == Mode::kDryRun;
   const bool notes = settings->on_pending != OnPending::kMark || is_dry_run;
   if (is_dry_run) findings::CountWrite(store);
+  context::KnowLineage();
   const std::lock_guard<std::mutex> lock(mutex_);
   auto write = std::make_shared<PendingWrite>(store, lineage_, notes ? site.ToString() : std::string());
   pending_.push_back(write);

@@ -121,7 +121,9 @@ Result<std::optional<std::string>> TextForRequest(std::string_view host, Site si
     if (scope != nullptr && !scope->lineage().empty()) Report(decision, Direction::kRequestOut);
     return std::optional<std::string>();
   }
-  if (scope == nullptr) return std::optional<std::string>();
+  if (scope == nullptr) {
+    return Give(LineageOutside(Direction::kRequestOut, site), *trust, Purpose::kRequest, nullptr, {});
+  }
   const Result<Lineage> leaving = Leaving(*scope, site);
   if (!leaving) return leaving.error();
   if (CurrentSettings()->mode == Mode::kDryRun) findings::PassedOn(*scope, host, site.ToString());
@@ -129,10 +131,12 @@ Result<std::optional<std::string>> TextForRequest(std::string_view host, Site si
 }
 
 std::optional<Error> InjectRequest(Carrier& headers, std::string_view host, Site site) {
+  // Outside any scope a lineage that is there already was put there by somebody: to an approved host it may go.
+  const bool is_outside = CurrentScope() == nullptr && JudgeRequestOut(host, *CurrentTrust()).accepted;
+  if (is_outside && !ReadCarrier(headers).texts.empty()) return std::nullopt;
   const Result<std::optional<std::string>> text = TextForRequest(host, site);
   if (!text) return text.error();
-  // Outside any scope a lineage that is there already was put there by somebody: to an approved host it may go.
-  if (CurrentScope() == nullptr && JudgeRequestOut(host, *CurrentTrust()).accepted) return std::nullopt;
+  if (is_outside && !*text) return std::nullopt;
   if (*text) WarnOfForwarded(host, ReadCarrier(headers).forwarded, *CurrentTrust());
   Rewrite(headers, *text, DeclaredFormats());
   return std::nullopt;

@@ -53,6 +53,7 @@ LineageScope::LineageScope(Lineage lineage, ScopeKind kind, std::optional<Delive
       lineage_(lineage.WithoutExtensionsOfBranches()),
       inbound_lineage_(lineage_),
       times_off_ended_(TimesOffEnded()) {
+  if (!lineage_.empty()) context::KnowLineage();
   if (kind_ == ScopeKind::kRequest) counts::AddRequest();
   if (kind_ == ScopeKind::kMessage) counts::AddMessage();
 }
@@ -159,6 +160,7 @@ void LineageScope::Append(const WriteId& id, Site site) { Append(std::vector<Wri
 
 void LineageScope::Append(const std::vector<WriteId>& ids, Site site) {
   if (ids.empty()) return;
+  context::KnowLineage();
   bool closed = false;
   bool late = false;
   {
@@ -198,6 +200,7 @@ void LineageScope::Receive(const Lineage& lineage) {
 
 void LineageScope::Join(const Lineage& lineage, bool filtered, const Site& site) {
   if (lineage.empty()) return;
+  context::KnowLineage();
   bool closed = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -252,6 +255,7 @@ void LineageScope::Vouch() {
 
 void LineageScope::MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores, std::string detail,
                                   std::optional<Site> site) {
+  context::KnowLineage();
   const std::vector<std::string> named = stores.empty() ? std::vector<std::string>{std::string()} : stores;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

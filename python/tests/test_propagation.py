@@ -10,6 +10,7 @@ import antipode
 import pytest
 from antipode import PendingWriteError, WriteId
 from antipode.carriers import Formats, read, rewrite, with_member, without_member
+from antipode.messages import outgoing_message
 from antipode.pending import PendingWrite
 from antipode.propagation import (
     extract_request,
@@ -341,3 +342,60 @@ def test_the_newest_changes_stay_within_the_budget() -> None:
         antipode.configure(budget_bytes=110)
         stores = antipode.Lineage.deserialize(sent()["baggage"].removeprefix("antipode=")).stores
         assert sorted(stores) == ["second", "third", "x0"]
+
+
+def _written() -> None:
+    with antipode.scope():
+        antipode.append(BEFORE)
+
+
+def _orphaned() -> None:
+    antipode.append(BEFORE)
+
+
+def _in_flight() -> None:
+    with antipode.scope() as scope:
+        scope.begin(PendingWrite("blog-posts"))
+
+
+def _brought() -> None:
+    with extract_request({"baggage": f"antipode={TEXT}"}, "10.0.0.1"):
+        pass
+
+
+def _answered() -> None:
+    extract_response({"antipode-lineage": ANSWER}, "b")
+
+
+@pytest.mark.parametrize(
+    "happen",
+    [_written, _in_flight, _brought, _answered, _orphaned],
+    ids=["written", "in_flight", "brought", "answered", "orphan"],
+)
+def test_what_leaves_outside_any_scope_is_incomplete(happen: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """SCOPE-31: once this process has known a lineage."""
+    assert sent() == {}
+    assert outgoing_message() is None
+    happen()
+    assert sent() == {"baggage": "antipode=1~_.i"}
+    assert outgoing_message() == "1~_.i"
+    assert "[AP418]" in caplog.text
+    assert sent("example.org") == {}, "a stranger gets nothing"
+    with antipode.scope():
+        assert sent() == {}, "what begins here depends on nothing"
+
+
+def test_a_lineage_of_the_applications_own_stays_outside_any_scope() -> None:
+    """SCOPE-31: an outbox relay's."""
+    antipode.append(BEFORE)
+    assert sent(**{"antipode-lineage": TEXT}) == {"antipode-lineage": TEXT}
+    assert sent(baggage=f"a=1,antipode={TEXT}") == {"baggage": f"a=1,antipode={TEXT}"}
+    assert sent(baggage="a=1") == {"baggage": "a=1,antipode=1~_.i"}
+
+
+def test_outside_any_scope_nothing_is_added_with_the_mode_off() -> None:
+    """SCOPE-31, PROP-26."""
+    antipode.append(BEFORE)
+    antipode.configure(mode="off")
+    assert sent() == {}
+    assert outgoing_message() is None

@@ -245,11 +245,10 @@ class AntipodePropagator : public api::context::propagation::TextMapPropagator {
     if (const detail::Approved* approved = detail::CurrentApproval()) return approved->text;
     const auto settings = CurrentSettings();
     const ScopePtr scope = CurrentScope();
-    if (scope == nullptr) return std::nullopt;
     if (settings->trust == Trust::kAll && !settings->edge) {
       return TextForRequest("localhost").value_or(std::optional<std::string>());
     }
-    if (!scope->lineage().empty() && settings->trust != Trust::kNone) {
+    if (scope != nullptr && !scope->lineage().empty() && settings->trust != Trust::kNone) {
       logs::Warn(
           "AP404", "trust no approval",
           "did not send a lineage with a call of OpenTelemetry's own instrumentation: nothing says where it goes. "

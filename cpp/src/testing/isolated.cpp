@@ -2,6 +2,7 @@
 
 #include "antipode/logs.h"
 #include "antipode/settings.h"
+#include "context.h"
 #include "engine/announcement.h"
 #include "engine/barrier_log.h"
 #include "engine/completions.h"
@@ -18,6 +19,7 @@ Isolated::Isolated() : registry_before_(ReplaceRegistry(std::make_shared<Registr
   logs::Reset();
   ResetAnnouncement();
   telemetry::Reset();
+  context::ForgetLineages();
   records::Forget();
   history::Forget();
   BarrierLog::Begin();

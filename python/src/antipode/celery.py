@@ -73,7 +73,7 @@ def _carrying(base: type[Any]) -> type[Any]:
 def _with_lineage(send: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(send)
     def send_now(producer: Any, name: str, message: Any, *args: Any, headers: Any = None, **kwargs: Any) -> Any:
-        if current_scope() is not None:  # else a header of the application's own stays: an outbox relay's
+        if current_scope() is not None or HEADER not in (headers or {}):  # an outbox relay's own stays
             text = _sent_again() if _is_running(message) else _sent()
             headers = {key: value for key, value in (headers or {}).items() if key != HEADER}
             if text is not None:
@@ -103,7 +103,7 @@ def _sent_again() -> str | None:
     """The lineage for a retry, which has the branches of the task that it takes the place of (BRANCH-6)."""
     scope = current_scope()
     if scope is None:
-        return None
+        return outgoing_message()
     lineage = leaving(scope)
     tasks = [branch.extension(TASK) for branch in scope.tasks]
     return message_text(lineage.with_extensions([*lineage.extensions, *tasks]) if tasks else lineage, sender=scope)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from antipode import logs, telemetry
+from antipode import logs, lost_writes, telemetry
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.recorder import messages_of, named, recorder
 from antipode.scope import Scope, current_block, current_scope
 from antipode.settings import Mode, settings
+from antipode.site import call_site
 from antipode.trust import Decision, Direction, Purpose, Reason, TrustSettings, outgoing_text, report
 from antipode.wire import MAX_ENTRIES
 
@@ -102,6 +103,8 @@ def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) 
         else:
             taken.lineage = joined
             taken.messages += messages
+    if taken.lineage:
+        lost_writes.know_lineage()
     for decision in told.values():
         _tell(taken, decision, direction, sender)
     if malformed:
@@ -188,6 +191,25 @@ def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | Non
             code="AP406",
         )
     return fits
+
+
+def lineage_outside(direction: Direction) -> Lineage:
+    """Return what leaves outside any scope: empty, and incomplete where this process has known lineages (SCOPE-31).
+
+    What is incomplete is counted, and said once a site.
+    """
+    if not lost_writes.knows_lineages() or settings().mode is Mode.OFF:
+        return EMPTY
+    site = call_site()
+    telemetry.incomplete("unscoped", "")
+    logs.warn(
+        f"unscoped {site}",
+        f"what left outside any scope ({direction.words}) is marked incomplete: nobody knows what it depends on. Hand "
+        "the scope to the thread with antipode.carry(), or open one: with antipode.scope() what begins here depends "
+        f"on nothing before it. site={site}",
+        code="AP418",
+    )
+    return EMPTY.marked_incomplete()
 
 
 def leaving(scope: Scope, *, answered: bool = False, target: str = "") -> Lineage:

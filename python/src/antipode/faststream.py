@@ -54,7 +54,7 @@ class Middleware(BaseMiddleware):
     async def publish_scope(self, call_next: Callable[[Any], Awaitable[Any]], cmd: Any) -> Any:
         """Puts the lineage into the headers of what is published; of a handler's answer, when its scope has ended."""
         scope = self._scope or current_scope()
-        if scope is not None:
+        if scope is not None or HEADER not in (cmd.headers or {}):  # a header of the application's own stays
             text = outgoing_message(scope=scope)
             headers = {name: value for name, value in (cmd.headers or {}).items() if name != HEADER}
             cmd.headers = headers if text is None else {**headers, HEADER: text}

@@ -17,8 +17,28 @@ def _records() -> ModuleType:
     return records
 
 
+class _Process:
+    has_lineages = False
+
+
+def know_lineage() -> None:
+    """Note that this process has known a lineage, so that what it sends outside any scope may depend on one."""
+    _Process.has_lineages = True
+
+
+def knows_lineages() -> bool:
+    """Return whether a scope of this process has held a lineage, or a write was made outside any (SCOPE-31)."""
+    return _Process.has_lineages
+
+
+def forget_lineages() -> None:
+    """Begin as a process that has known none (tests)."""
+    _Process.has_lineages = False
+
+
 def orphan(store: str) -> None:
     """Counts a write that no scope records."""
+    know_lineage()
     site = call_site()
     telemetry.write_lost("orphan", store, site)
     if settings().mode is Mode.DRY_RUN:

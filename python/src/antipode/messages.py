@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from antipode.carriers import JMS_PROPERTY, LINEAGE_HEADER, read
-from antipode.exchange import give, leaving, take
+from antipode.exchange import give, leaving, lineage_outside, take
 from antipode.lineage import Lineage
 from antipode.scope import Scope, current_scope, open_scope
 from antipode.scope_values import Delivery
@@ -55,14 +55,14 @@ def _receive(scope: Scope, texts: tuple[str, ...], lineage_in: bool | None, send
 
 
 def outgoing_message(*, lineage_out: bool | None = None, scope: Scope | None = None) -> str | None:
-    """The header's value for a message that is sent now; None where it carries none.
+    """Return the header's value for a message that is sent now; None where it carries none.
 
+    Outside any scope it may be incomplete (SCOPE-31): where the message carries a lineage already, do not ask.
     Raises PendingWriteError with `on_pending=raise`.
     """
     scope = scope or current_scope()
-    if scope is None:
-        return None
-    return message_text(leaving(scope), lineage_out=lineage_out, sender=scope)
+    lineage = lineage_outside(Direction.MESSAGE_OUT) if scope is None else leaving(scope)
+    return message_text(lineage, lineage_out=lineage_out, sender=scope)
 
 
 def message_text(lineage: Lineage, *, lineage_out: bool | None = None, sender: Scope | None = None) -> str | None:

@@ -17,6 +17,7 @@ from antipode import logs
 from antipode.announcement import announce
 from antipode.carriers import (
     BAGGAGE_KEY,
+    CARRIERS,
     JMS_PROPERTY,
     LINEAGE_HEADER,
     NOTHING,
@@ -26,7 +27,7 @@ from antipode.carriers import (
     read,
     rewrite,
 )
-from antipode.exchange import give, leaving, take
+from antipode.exchange import give, leaving, lineage_outside, take
 from antipode.lineage import EMPTY
 from antipode.lost_writes import orphan
 from antipode.propagator import (
@@ -338,11 +339,19 @@ def prepare_request(host: str, get: Callable[[str], str | None], headers: Iterab
             report(decision, Direction.REQUEST_OUT)
         return Outgoing(rewrite(get, None, application_formats()), None)
     if scope is None:
-        return _AS_IT_IS
+        return _without_scope(get, trust)
     text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT, scope)
     if text is not None:
         warn_of_forwarded(host, headers, trust)
     return Outgoing(rewrite(get, text, application_formats()), text)
+
+
+def _without_scope(get: Callable[[str], str | None], trust: TrustSettings) -> Outgoing:
+    """Return what a request outside any scope must become; a lineage that the application put there stays."""
+    if any(read([(name, value)]).texts for name in CARRIERS if (value := get(name)) is not None):
+        return _AS_IT_IS
+    text = give(lineage_outside(Direction.REQUEST_OUT), trust, Direction.REQUEST_OUT)
+    return _AS_IT_IS if text is None else Outgoing(rewrite(get, text, application_formats()), text)
 
 
 def unanswered(host: str, error: BaseException | str) -> None:

@@ -36,7 +36,7 @@ from antipode.carriers import (
     read,
     with_member,
 )
-from antipode.exchange import give, leaving, take
+from antipode.exchange import give, leaving, lineage_outside, take
 from antipode.scope import Scope, current_scope, in_context, scope_in
 from antipode.settings import Trust
 from antipode.trust import Caller, Decision, Direction, judge_request_out, report, trust_settings
@@ -187,11 +187,10 @@ def _approved_text(context: otel.Context) -> str | None:
         return approval.text
     trust = trust_settings()
     scope = scope_in(context)
-    if scope is None:
-        return None
     if trust.trust is Trust.ALL and not trust.edge:
-        return give(leaving(scope, answered=True), trust, Direction.REQUEST_OUT, scope)
-    if scope.lineage and trust.trust is not Trust.NONE:
+        lineage = lineage_outside(Direction.REQUEST_OUT) if scope is None else leaving(scope, answered=True)
+        return give(lineage, trust, Direction.REQUEST_OUT, scope)
+    if scope is not None and scope.lineage and trust.trust is not Trust.NONE:
         logs.warn(
             "trust no approval",
             "did not send a lineage with a call of OpenTelemetry's own instrumentation: nothing says where it "
@@ -218,12 +217,14 @@ def approve(host: str) -> Iterator[None]:
     trust = trust_settings()
     scope = current_scope()
     text = None
-    if scope is not None:
-        decision: Decision = judge_request_out(host, trust)
-        if decision.accepted:
-            text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT, scope)
-        elif scope.lineage:
+    decision: Decision = judge_request_out(host, trust)
+    if not decision.accepted:
+        if scope is not None and scope.lineage:
             report(decision, Direction.REQUEST_OUT)
+    elif scope is None:
+        text = give(lineage_outside(Direction.REQUEST_OUT), trust, Direction.REQUEST_OUT)
+    else:
+        text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT, scope)
     with approved(text):
         yield
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from antipode import logs
 from antipode.errors import ConfigurationError, MalformedLineageError, Redeliver
-from antipode.exchange import leaving
+from antipode.exchange import leaving, lineage_outside
 from antipode.lineage import EMPTY, Lineage
 from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
 from antipode.recorder import recorder
@@ -19,7 +19,15 @@ from antipode.scope_values import Delivery
 from antipode.seal import strip_seal
 from antipode.settings import settings
 from antipode.store import Store
-from antipode.trust import Purpose, Reason, judge_message_in, judge_message_out, outgoing_text, trust_settings
+from antipode.trust import (
+    Direction,
+    Purpose,
+    Reason,
+    judge_message_in,
+    judge_message_out,
+    outgoing_text,
+    trust_settings,
+)
 from antipode.wire import unwrap_header
 from antipode.writeid import WriteId
 
@@ -199,11 +207,12 @@ def text_to_send(options: QueueOptions, carried: Mapping[str, Any], own: WriteId
     scope = current_scope()
     another = bool(carried) and not _came_with(scope, carried)
     if own is None and not another:
-        text = None if scope is None else outgoing_message(lineage_out=options.lineage_out, scope=scope)
+        text = outgoing_message(lineage_out=options.lineage_out, scope=scope)
     else:
-        lineage = EMPTY if scope is None else leaving(scope)
         if another:
-            lineage |= _received(options, carried, scope)
+            lineage = (EMPTY if scope is None else leaving(scope)) | _received(options, carried, scope)
+        else:
+            lineage = lineage_outside(Direction.MESSAGE_OUT) if scope is None else leaving(scope)
         if own is not None:
             lineage = lineage.including(own)
         text = message_text(lineage, lineage_out=options.lineage_out, sender=scope)

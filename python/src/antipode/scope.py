@@ -75,6 +75,8 @@ class Scope:
         self._tasks: list[BranchId] = []
         """Those of them that `close` closes: this is their task."""
         lineage = self._entered(lineage)
+        if lineage:
+            lost_writes.know_lineage()
         self._held = lineage
         self._top: Top | None = None
         """What the last write of a position put on top of it, if nothing has come since."""
@@ -134,6 +136,8 @@ class Scope:
     def _lineage(self, lineage: Lineage) -> None:
         self._held = lineage
         self._top = None
+        if lineage:
+            lost_writes.know_lineage()
 
     @property
     def closed(self) -> bool:
@@ -365,11 +369,13 @@ class Scope:
 
     def begin(self, write: PendingWrite) -> None:
         """Notes a write that is in flight; until it ends, copies that leave are marked incomplete."""
+        lost_writes.know_lineage()
         with self._lock:
             self._pending[id(write)] = write
 
     def enter(self, write: PendingWrite) -> None:
         """`begin`, for a write that is to remember the lineage as it is now."""
+        lost_writes.know_lineage()
         with self._lock:
             top = write._top = self._top
             if top is None:

@@ -34,6 +34,7 @@ _CODES: Final[Mapping[str, str]] = {
     "seal": "AP403",
     "streaming": "AP416",
     "unanswered": "AP417",
+    "unscoped": "AP418",
     "unfit": "AP208",
     "untrusted": "AP403",
 }

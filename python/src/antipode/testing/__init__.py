@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from antipode import announcement, logs, recorder, records, telemetry
+from antipode import announcement, logs, lost_writes, recorder, records, telemetry
 from antipode.addresses import named_peers
 from antipode.barrier_log import BarrierLog, barrier_log
 from antipode.settings import reset_settings
@@ -36,6 +36,7 @@ def isolated() -> Iterator[None]:
     logs.reset()
     announcement.reset()
     telemetry.reset()
+    lost_writes.forget_lineages()
     named_peers.add("testclient")
     with barrier_log():
         try:

@@ -209,7 +209,8 @@ Result<void> Stamp(const Told& told, Properties& properties, std::optional<Write
   stamp.lineage_out = told.lineage_out;
   stamp.own = std::move(own);
   stamp.stamped = told.stamped && told.store->records();
-  if (!carried.entries.empty() && !CameWith(CurrentScope(), carried)) stamp.carried = Received(told, carried);
+  stamp.is_anothers = !carried.entries.empty() && !CameWith(CurrentScope(), carried);
+  if (stamp.is_anothers) stamp.carried = Received(told, carried);
   Result<std::optional<std::string>> text = StampedText(stamp, site);
   if (!text) return text.error();
   if (!*text && carried.entries.empty()) return {};

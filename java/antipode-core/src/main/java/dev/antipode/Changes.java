@@ -30,6 +30,7 @@ final class Changes {
   }
 
   private void note(Object event) {
+    ScopeLog.knowLineage();
     events.add(event);
     if (events.size() > MOST_EVENTS) {
       inOrder();

@@ -22,6 +22,7 @@ public record Gap(String reason, String store, String detail) {
       case "seal", "untrusted" -> "AP403";
       case "streaming" -> "AP416";
       case "unanswered" -> "AP417";
+      case "unscoped" -> "AP418";
       case "unfit" -> "AP208";
       default -> "AP517"; // a shim's word: a write whose version it could not tell
     };

@@ -58,6 +58,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     this.delivery = delivery;
     this.lineage = lineage.withoutExtensionsOfBranches();
     this.inbound = this.lineage;
+    ScopeLog.know(this.lineage);
     this.site = kind == ScopeKind.REQUEST ? kind.word() : CallSite.current();
     Counts.opened(kind);
   }
@@ -304,6 +305,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   /** Records that something which belonged here is missing, in these stores or anywhere (LIN-17). */
   public void markIncomplete(String reason, String detail, String... stores) {
+    ScopeLog.knowLineage();
     synchronized (lock) {
       lineage = lineage.markedIncomplete(stores);
     }

@@ -10,6 +10,7 @@ final class PendingWrites {
   private volatile Set<PendingWrite> all = Set.of(); // copied when it changes: it is looked at more often
 
   void add(PendingWrite write) {
+    ScopeLog.knowLineage();
     Set<PendingWrite> more = Collections.newSetFromMap(new IdentityHashMap<>());
     more.addAll(all);
     more.add(write);

@@ -9,10 +9,53 @@ import java.util.stream.Collectors;
 
 /** Says what scopes lose, and what leaves them too early: counted, and logged with its site. */
 public final class ScopeLog {
+  private static volatile boolean knowsLineages;
+
   private ScopeLog() {}
+
+  /** Notes that this process has known a lineage: what it sends outside any scope may depend on one (SCOPE-31). */
+  public static void knowLineage() {
+    if (!knowsLineages) {
+      knowsLineages = true;
+    }
+  }
+
+  /** The same, where this is not empty. */
+  public static void know(Lineage lineage) {
+    if (lineage.hasContent()) {
+      knowLineage();
+    }
+  }
+
+  /** Begins as a process that has known none (tests). */
+  public static void forgetLineages() {
+    knowsLineages = false;
+  }
+
+  /**
+   * Returns what leaves outside any scope: empty, and incomplete where this process has known lineages (SCOPE-31). What is
+   * incomplete is counted, and said once a site.
+   *
+   * @param direction what leaves, in words
+   */
+  public static Lineage lineageOutside(String direction) {
+    if (!knowsLineages || ProcessSettings.inForce().mode() == Mode.OFF) {
+      return Lineage.EMPTY;
+    }
+    String where = CallSite.current();
+    Telemetry.incomplete("unscoped", "", null);
+    Logs.warn(
+        "AP418",
+        "unscoped " + where,
+        "what left outside any scope (" + direction + ") is marked incomplete: nobody knows what it depends on. Hand the "
+            + "scope to the thread with Antipode.carry(), or open one: with Antipode.scope() what begins here depends on "
+            + "nothing before it. site=" + where);
+    return Lineage.EMPTY.markedIncomplete();
+  }
 
   /** A write that no scope records (SCOPE-9). */
   public static void orphan(String store) {
+    knowLineage();
     String where = CallSite.current();
     Telemetry.writeLost("orphan", store, where);
     if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
@@ -27,6 +70,7 @@ public final class ScopeLog {
 
   /** A write to a scope that has ended (SCOPE-4). */
   static void tooLate(String store, String scopesSite) {
+    knowLineage();
     String where = CallSite.current();
     Telemetry.writeLost("closed", store, where);
     if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {

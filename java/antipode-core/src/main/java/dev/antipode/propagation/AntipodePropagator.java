@@ -1,5 +1,6 @@
 package dev.antipode.propagation;
 
+import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.ScopeKind;
@@ -169,13 +170,13 @@ public final class AntipodePropagator implements TextMapPropagator {
   private static String unapprovedText(Context context) {
     TrustSettings trust = TrustSettings.inForce();
     LineageScope scope = LineageScope.in(context);
-    if (scope == null) {
-      return null;
-    }
     if (trust.trust() == Trust.ALL && !trust.edge()) {
-      return Exchange.give(Exchange.leavingWithCall(scope, ""), trust, Direction.REQUEST_OUT, scope);
+      Lineage lineage = scope == null
+          ? Exchange.leavingOutside(Direction.REQUEST_OUT)
+          : Exchange.leavingWithCall(scope, "");
+      return Exchange.give(lineage, trust, Direction.REQUEST_OUT, scope);
     }
-    if (scope.lineage().hasContent() && trust.trust() != Trust.NONE) {
+    if (scope != null && scope.lineage().hasContent() && trust.trust() != Trust.NONE) {
       Logs.warn(
           "AP404",
           "trust no approval",

@@ -1,5 +1,6 @@
 package dev.antipode.propagation;
 
+import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.trust.Decision;
 import dev.antipode.trust.Direction;
@@ -39,13 +40,14 @@ record Approval(String text, boolean written) {
     TrustSettings trust = TrustSettings.inForce();
     LineageScope scope = LineageScope.current();
     String text = null;
-    if (scope != null) {
-      Decision decision = Judgement.requestOut(host, trust);
-      if (decision.accepted()) {
-        text = Exchange.give(Exchange.leavingWithCall(scope, host), trust, Direction.REQUEST_OUT, scope);
-      } else if (scope.lineage().hasContent()) {
-        TrustLog.report(decision, Direction.REQUEST_OUT, "");
-      }
+    Decision decision = Judgement.requestOut(host, trust);
+    if (decision.accepted()) {
+      Lineage lineage = scope == null
+          ? Exchange.leavingOutside(Direction.REQUEST_OUT)
+          : Exchange.leavingWithCall(scope, host);
+      text = Exchange.give(lineage, trust, Direction.REQUEST_OUT, scope);
+    } else if (scope != null && scope.lineage().hasContent()) {
+      TrustLog.report(decision, Direction.REQUEST_OUT, "");
     }
     return approved(text);
   }

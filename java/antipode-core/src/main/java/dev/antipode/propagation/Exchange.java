@@ -5,6 +5,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.MalformedLineageException;
 import dev.antipode.Mode;
+import dev.antipode.ScopeLog;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.history.MessageNames;
 import dev.antipode.history.Recorder;
@@ -111,6 +112,7 @@ final class Exchange {
         Telemetry.dropped("malformed", direction.word());
       }
     }
+    ScopeLog.know(taken.lineage);
     refused.forEach(decision -> refuse(taken, decision, direction, sender));
     if (oversize) {
       String detail = "more lineage came (" + words(direction)
@@ -210,6 +212,11 @@ final class Exchange {
     String text = Judgement.outgoing(lineage.serialize(), trust, direction.purpose(), Instant.now());
     Telemetry.size(direction.word(), text.length());
     return text;
+  }
+
+  /** Returns what leaves outside any scope, told where it is incomplete (SCOPE-31). */
+  static Lineage leavingOutside(Direction direction) {
+    return ScopeLog.lineageOutside(words(direction));
   }
 
   /**

@@ -127,10 +127,11 @@ public final class Messages {
   /**
    * The lineage of a scope as it may leave with a message: writes in flight are marked and counted (SCOPE-16).
    *
+   * @param scope null: outside any, so it may be incomplete (SCOPE-31); not to be asked where the message has a lineage
    * @throws dev.antipode.PendingWriteException with {@code on_pending=raise}
    */
   public static Lineage leaving(LineageScope scope) {
-    return Exchange.leaving(scope);
+    return scope == null ? Exchange.leavingOutside(Direction.MESSAGE_OUT) : Exchange.leaving(scope);
   }
 
   /**
@@ -143,12 +144,9 @@ public final class Messages {
     return outgoing(LineageScope.current(), lineageOut);
   }
 
-  /** The same for a message of this scope; null: outside any. */
+  /** The same for a message of this scope; null: outside any, as {@link #leaving} says. */
   public static String outgoing(LineageScope scope, Boolean lineageOut) {
-    if (scope == null) {
-      return null;
-    }
-    return text(Exchange.leaving(scope), scope, lineageOut);
+    return text(leaving(scope), scope, lineageOut);
   }
 
   /**

@@ -118,13 +118,21 @@ public final class Propagation {
       return new Outgoing(Carriers.rewrite(headers::get, null, formats), null);
     }
     if (scope == null) {
-      return new Outgoing(Map.of(), null);
+      return outside(headers, trust, formats);
     }
     String text = Exchange.give(Exchange.leavingWithCall(scope, host), trust, Direction.REQUEST_OUT, scope);
     if (text != null) {
       TrustLog.warnOfForwarded(host, forwardingOf(headers), trust);
     }
     return new Outgoing(Carriers.rewrite(headers::get, text, formats), text);
+  }
+
+  /** What a request outside any scope must become; a lineage that the application put there stays (SCOPE-31). */
+  private static Outgoing outside(HeaderCarrier headers, TrustSettings trust, Formats formats) {
+    String text = Carriers.read(headers.lines()).hasLineage()
+        ? null
+        : Exchange.give(Exchange.leavingOutside(Direction.REQUEST_OUT), trust, Direction.REQUEST_OUT, null);
+    return new Outgoing(text == null ? Map.of() : Carriers.rewrite(headers::get, text, formats), text);
   }
 
   private static List<Addresses.Line> forwardingOf(HeaderCarrier headers) {

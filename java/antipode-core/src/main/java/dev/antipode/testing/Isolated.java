@@ -1,6 +1,7 @@
 package dev.antipode.testing;
 
 import dev.antipode.Logs;
+import dev.antipode.ScopeLog;
 import dev.antipode.barrier.Announcement;
 import dev.antipode.barrier.BarrierLog;
 import dev.antipode.barrier.Following;
@@ -32,6 +33,7 @@ public final class Isolated implements AutoCloseable {
     Logs.reset();
     Announcement.reset();
     Telemetry.reset();
+    ScopeLog.forgetLineages();
     Records.forget();
     Recorder.forget();
   }

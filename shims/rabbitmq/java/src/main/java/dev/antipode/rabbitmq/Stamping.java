@@ -144,7 +144,7 @@ final class Stamping {
     if (own == null && !isAnothers) {
       text = Messages.outgoing(scope, options.lineageOut());
     } else {
-      Lineage lineage = scope == null ? Lineage.EMPTY : Messages.leaving(scope);
+      Lineage lineage = scope == null && isAnothers ? Lineage.EMPTY : Messages.leaving(scope);
       if (isAnothers) {
         lineage = lineage.union(received(carried, scope));
       }
