@@ -1,23 +1,34 @@
-"""FerretDB for the adversary (spec SHIM-49): one document a row, by both of PyMongo's clients."""
+"""FerretDB for the adversary (spec SHIM-49): one document a row, by both of PyMongo's clients, also in the place of one
+that a clock ahead has written."""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import re
+import time
+import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import antipode_mongodb
 import pymongo
+from antipode.hybrid_clock import HybridClock
 from antipode.testing.adversary import Stage
 from antipode.testing.driven import Driven
 from antipode_lab.stores.mongodb import MongoStore
-from antipode_mongodb import tombstones
+from antipode_mongodb import tombstones, writing
 from mongodb_regions import DATABASE
 from pymongo import DeleteOne, InsertOne, ReplaceOne, ReturnDocument, UpdateOne
 from pymongo.errors import PyMongoError
 
 POSTS = "adversary"
+AHEAD = 12
+"""So many documents have a version of a clock that is ahead."""
+AHEAD_S = 600
+OLDER = "older"
 
 
 def _on(method: str, *arguments: Any, **options: Any) -> Callable[[Any, str], object]:
@@ -71,6 +82,31 @@ def _deleted(client: Any, row: str) -> object:
     return posts.find_one_and_delete({"_id": row})
 
 
+class _Died(BaseException):
+    """The process, in effect."""
+
+
+def _die(*_: Any, **__: Any) -> Any:
+    raise _Died
+
+
+def _ahead(row: str) -> str:
+    """The document whose place a row takes."""
+    return f"ahead-{zlib.crc32(row.encode()) % AHEAD:02}"
+
+
+def _behind_a_death(client: Any, row: str) -> object:
+    """Another process deletes a document, and dies before its tombstone; a document takes its place."""
+    posts = client[DATABASE][POSTS]
+    with patch.object(writing, "bury", _die), suppress(_Died):
+        contextvars.Context().run(posts.delete_one, {"_id": _ahead(row), "row": OLDER})
+    return posts.insert_one({"_id": _ahead(row), "row": row})
+
+
+def _where(row: str) -> dict[str, Any]:
+    return {"$or": [{"_id": row}, {"row": row}]}
+
+
 BY_ID = {"_id": ROW}
 SET = {"$set": {"n": 1}}
 
@@ -97,6 +133,7 @@ class MongoStage(Stage):
         "command": _command,
         "insert, delete, insert": _again,
         "insert, delete": _deleted,
+        "in the place of one whose deletion has no tombstone": _behind_a_death,
     }
     acts: ClassVar = {
         "read": lambda client: client[DATABASE][POSTS].find_one({"_id": "nothing"}),
@@ -106,11 +143,11 @@ class MongoStage(Stage):
         "update all": lambda client: client[DATABASE][POSTS].update_many({"n": {"$gt": 0}}, {"$inc": {"m": 1}}),
     }
     reads: ClassVar = {
-        "find one": lambda reader, row: reader[DATABASE][POSTS].find_one({"_id": row}),
-        "find": lambda reader, row: list(reader[DATABASE][POSTS].find({"_id": row})),
-        "count": lambda reader, row: reader[DATABASE][POSTS].count_documents({"_id": row}),
-        "distinct": lambda reader, row: reader[DATABASE][POSTS].distinct("_id", {"_id": row}),
-        "command": lambda reader, row: reader[DATABASE].command("find", POSTS, filter={"_id": row})["cursor"][
+        "find one": lambda reader, row: reader[DATABASE][POSTS].find_one(_where(row)),
+        "find": lambda reader, row: list(reader[DATABASE][POSTS].find(_where(row))),
+        "count": lambda reader, row: reader[DATABASE][POSTS].count_documents(_where(row)),
+        "distinct": lambda reader, row: reader[DATABASE][POSTS].distinct("_id", _where(row)),
+        "command": lambda reader, row: reader[DATABASE].command("find", POSTS, filter=_where(row))["cursor"][
             "firstBatch"
         ],
     }
@@ -119,9 +156,11 @@ class MongoStage(Stage):
     def __init__(self, lab: MongoStore) -> None:
         self.lab = lab
         self._loop = asyncio.new_event_loop()
-        self._plain = {name: lab.client(name) for name in ("a", "b1")}
+        self._plain: dict[str, Any] = {name: lab.client(name) for name in ("a", "b1")}
         self._clients = {plain: self._made("a", plain=plain) for plain in (False, True)}
         self._reader = self._made("b1", wait_on_read=True)
+        self._other = antipode_mongodb.wrap(self._plain["a"], store=self.name, replicas=[lab.mongo_url("b1")])
+        self._other._antipode.clock = HybridClock(time_ns=lambda: time.time_ns() + AHEAD_S * 10**9)
 
     def _made(self, server: str, *, plain: bool = False, **options: Any) -> Any:
         kind = pymongo.AsyncMongoClient if self.is_of_asyncio else pymongo.MongoClient
@@ -142,7 +181,7 @@ class MongoStage(Stage):
 
     def contents(self, server: str = "a") -> Mapping[str, object]:
         return {
-            found["_id"]: {name: value for name, value in found.items() if not name.startswith("_ap")}
+            found.get("row", found["_id"]): {name: value for name, value in found.items() if not name.startswith("_ap")}
             for found in self._plain[server][DATABASE][POSTS].find()
         }
 
@@ -158,6 +197,8 @@ class MongoStage(Stage):
     def clear(self) -> None:
         for name in (POSTS, tombstones.COLLECTION):
             self._plain["a"][DATABASE][name].delete_many({})
+        for number in range(AHEAD):
+            self._other[DATABASE][POSTS].insert_one({"_id": f"ahead-{number:02}", "row": OLDER})
 
     def cut(self) -> None:
         self.lab.wait_caught_up("b1")

@@ -9,6 +9,7 @@ from antipode.testing import adversary, isolated
 from antipode_lab import Lab
 from antipode_lab.stores.mongodb import MongoStore
 from mongodb_adversary import AsyncMongoStage, MongoStage
+from mongodb_mutants import MUTANTS
 from mongodb_regions import prepare
 
 
@@ -29,6 +30,15 @@ def stage(request: pytest.FixtureRequest, mongodb_of_its_own: MongoStore) -> Ite
 @pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: MongoStage) -> None:
     adversary.check(adversary.play(stage, 20, seed=1))
+
+
+@pytest.mark.stores
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_it_finds_a_rule_that_is_taken_out(stage: MongoStage, mutant: str) -> None:
+    found = adversary.search(stage, 300, 1, MUTANTS[mutant]())
+    print(found)
+    assert found is not None
 
 
 @pytest.mark.stores
