@@ -9,6 +9,7 @@ from antipode.testing import adversary, isolated
 from antipode_lab import Lab
 from antipode_lab.stores.rabbitmq import RabbitStore
 from rabbit_adversary import RabbitStage
+from rabbit_mutants import MUTANTS
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,15 @@ def stage(rabbitmq_of_its_own: RabbitStore) -> Iterator[RabbitStage]:
 @pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: RabbitStage) -> None:
     adversary.check(adversary.play(stage, 15, seed=1))
+
+
+@pytest.mark.stores
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_it_finds_a_rule_that_is_taken_out(stage: RabbitStage, mutant: str) -> None:
+    found = adversary.search(stage, 300, 1, MUTANTS[mutant]())
+    print(found)
+    assert found is not None
 
 
 @pytest.mark.stores
