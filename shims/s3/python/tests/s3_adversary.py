@@ -7,6 +7,7 @@ import io
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import antipode
@@ -30,10 +31,11 @@ VOLATILE = frozenset(
 
 
 class Client:
-    """A wrapped client."""
+    """A wrapped client, and a plain one."""
 
-    def __init__(self, wrapped: Any) -> None:
+    def __init__(self, wrapped: Any, plain: Any) -> None:
         self.wrapped = wrapped
+        self.plain = plain
 
     def call(self, operation: str, **arguments: Any) -> Any:
         """Call an operation on the bucket."""
@@ -88,6 +90,12 @@ def _deleted(client: Client, row: str) -> object:
 
 def _over_one_ahead(client: Client, row: str) -> object:
     return client.call("put_object", Key=_ahead(row), Body=row.encode())
+
+
+def _behind_a_deletion(client: Client, row: str) -> object:
+    """Code without Antipode deletes an object; another takes its place."""
+    client.plain.delete_object(Bucket=BUCKET, Key=_ahead(row))
+    return _over_one_ahead(client, row)
 
 
 def _above_one_ahead(client: Client, row: str) -> object:
@@ -157,6 +165,7 @@ class S3Stage(Stage):
         "put, delete": _deleted,
         "over one of a clock ahead": _over_one_ahead,
         "above one of a clock ahead": _above_one_ahead,
+        "in the place of one of a clock ahead": _behind_a_deletion,
     }
     acts: ClassVar = {
         "read": lambda client: client.call("head_object", Key="source")["ContentLength"],
@@ -180,7 +189,7 @@ class S3Stage(Stage):
     def __init__(self, lab: S3Store) -> None:
         self.lab = lab
         self._plain = {name: lab.new_client(name) for name in ("a", "b1")}
-        self._client, self._other = (Client(self.wrap(self._plain["a"])) for _ in range(2))
+        self._client, self._other = (self._made(self.wrap(self._plain["a"])) for _ in range(2))
 
     def wrap(self, plain: Any, **options: Any) -> Any:
         """Wrap a client under the stage's name."""
@@ -188,7 +197,10 @@ class S3Stage(Stage):
         return antipode_s3.wrap(plain, store=self.name, bucket=BUCKET, replicas=replicas, **options)
 
     def open(self, kind: int, *, plain: bool = False) -> Client:
-        return Client(self._plain["a"]) if plain else self._client
+        return self._made(self._plain["a"]) if plain else self._client
+
+    def _made(self, client: Any) -> Client:
+        return Client(client, self._plain["a"])
 
     def close(self, client: Any) -> None:
         """All share the connections of one client a server."""
@@ -200,7 +212,11 @@ class S3Stage(Stage):
         client = self._plain[server or "a"]
         there = {each["Key"]: each["Size"] for each in client.list_objects_v2(Bucket=BUCKET).get("Contents", ())}
         changed = (key for key, size in there.items() if key.startswith("ahead-") and size != len(OLDER))
-        return {key for key in there if key.startswith("adv-")} | {_body(client, key).decode() for key in changed}
+        rows = {key for key in there if key.startswith("adv-")}
+        for key in changed:
+            with suppress(client.exceptions.NoSuchKey):  # deleted meanwhile
+                rows.add(_body(client, key).decode())
+        return rows
 
     def contents(self) -> Mapping[str, object]:
         client, found = self._plain["a"], dict[str, object]()

@@ -9,6 +9,7 @@ from antipode.testing import adversary
 from antipode_lab import Lab
 from antipode_lab.stores.s3 import S3Store
 from s3_adversary import S3Stage
+from s3_mutants import MUTANTS
 
 
 @pytest.fixture
@@ -21,6 +22,15 @@ def stage() -> Iterator[S3Stage]:
 @pytest.mark.timeout(600)
 def test_a_few_programs_lose_nothing(stage: S3Stage) -> None:
     adversary.check(adversary.play(stage, 20, seed=1))
+
+
+@pytest.mark.stores
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_it_finds_a_rule_that_is_taken_out(stage: S3Stage, mutant: str) -> None:
+    found = adversary.search(stage, 300, 1, MUTANTS[mutant]())
+    print(found)
+    assert found is not None
 
 
 @pytest.mark.stores
