@@ -19,7 +19,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from dynamodb_regions import TABLE, item, key
 
 AHEAD = 12
-"""So many items were written in region A, whose clock is ahead; B2, which has not seen that, writes them again."""
+"""So many items were written in region A, whose clock is ahead; B2, which has not seen that, writes them again. As many
+others are deleted in A by code without Antipode, which leaves no tombstone, and written there again."""
 AHEAD_S = 600
 OLDER = "older"
 PUT = f"INSERT INTO \"{TABLE}\" VALUE {{'id': ?, 'value': 'v'}}"
@@ -28,7 +29,8 @@ PUT = f"INSERT INTO \"{TABLE}\" VALUE {{'id': ?, 'value': 'v'}}"
 class Client:
     """Wrapped clients of two regions."""
 
-    def __init__(self, wrapped: Any, other: Any, table: Any) -> None:
+    def __init__(self, plain: Any, wrapped: Any, other: Any, table: Any) -> None:
+        self.plain = plain
         self.wrapped = wrapped
         self.other = other
         self.table = table
@@ -83,9 +85,21 @@ def _only_if_new(client: Client, row: str) -> object:
     return None
 
 
-def _ahead(row: str) -> str:
+def _ahead(row: str, kind: str = "ahead") -> str:
     """The item that a row takes the place of."""
-    return f"ahead-{zlib.crc32(row.encode()) % AHEAD:02}"
+    return f"{kind}-{zlib.crc32(row.encode()) % AHEAD:02}"
+
+
+def _behind_a_deletion(client: Client, row: str) -> object:
+    name, names, values = _ahead(row, "gone"), {"#v": "value"}, {":v": {"S": OLDER}}
+    client.plain.delete_item(
+        TableName=TABLE,
+        Key=key(name),
+        ConditionExpression="#v = :v",
+        ExpressionAttributeNames=names,
+        ExpressionAttributeValues=values,
+    )
+    return client.call("put_item", Item=item(name, row))
 
 
 def _update(client: Client, row: str) -> object:
@@ -101,7 +115,8 @@ def _update(client: Client, row: str) -> object:
 
 def _shows(reader: Any, row: str, look: Callable[[str], list[Any]]) -> bool:
     """Return whether a row is there, under its own key or in place of another item."""
-    return bool(look(row)) or any(found["value"] == {"S": row} for found in look(_ahead(row)))
+    others = [*look(_ahead(row)), *look(_ahead(row, "gone"))]
+    return bool(look(row)) or any(found["value"] == {"S": row} for found in others)
 
 
 def _getting(reader: Any, row: str, **options: Any) -> bool:
@@ -162,6 +177,7 @@ class DynamoDbStage(Stage):
         "over one of a clock ahead": lambda client, row: client.other.put_item(
             TableName=TABLE, Item=item(_ahead(row), row)
         ),
+        "in the place of one of a clock ahead": _behind_a_deletion,
     }
     acts: ClassVar = {
         "read": lambda client: client.call("get_item", Key=key("nothing"), ConsistentRead=True),
@@ -199,7 +215,8 @@ class DynamoDbStage(Stage):
         table = lab.resource("a").Table(TABLE)
         self._clients = {
             plain: Client(
-                *(each if plain else self.wrap(each) for each in (self._plain["a"], self._plain["b2"], table))
+                self._plain["a"],
+                *(each if plain else self.wrap(each) for each in (self._plain["a"], self._plain["b2"], table)),
             )
             for plain in (False, True)
         }
@@ -221,7 +238,7 @@ class DynamoDbStage(Stage):
         found: dict[str, dict[str, Any]] = {}
         pages = self._plain[server].get_paginator("scan").paginate(TableName=TABLE, ConsistentRead=True)
         for each in (each for page in pages for each in page["Items"] if "_apx" not in each):
-            name = each["value"]["S"] if each["id"]["S"].startswith("ahead-") else each["id"]["S"]
+            name = each["value"]["S"] if each["id"]["S"].startswith(("ahead-", "gone-")) else each["id"]["S"]
             found[name] = {word: value for word, value in each.items() if not word.startswith("_ap")}
         return found
 
@@ -232,7 +249,8 @@ class DynamoDbStage(Stage):
         if server is not None:
             return self._items(server)
         written = {row: each for row, each in self._items("b2").items() if each["id"]["S"].startswith("ahead-")}
-        return {row: each for row, each in self._items("a").items() if each["id"]["S"] == row} | written
+        own = {row: each for row, each in self._items("a").items() if not each["id"]["S"].startswith("ahead-")}
+        return own | written
 
     def tell(self, result: Any) -> str:
         if isinstance(result, dict):
@@ -256,7 +274,8 @@ class DynamoDbStage(Stage):
         self.lab.partition("b2", "a")
         with antipode.scope():
             for number in range(AHEAD):
-                wrapped.put_item(TableName=TABLE, Item=item(f"ahead-{number:02}", OLDER))
+                for kind in ("ahead", "gone"):
+                    wrapped.put_item(TableName=TABLE, Item=item(f"{kind}-{number:02}", OLDER))
 
     def cut(self) -> None:
         for source in ("a", "b2"):
