@@ -319,7 +319,7 @@ class _Parking:
         self.meanwhile: Callable[[], object] = lambda: None
         self.kept: Proof | None = None
 
-    def kept_proof(self, need: object, since: float) -> Proof | None:
+    def kept_proof(self, epoch: str, counter: int, since: float) -> Proof | None:
         return None if self.kept is None or self.kept.asked_at < since else self.kept
 
     def park(self, need: object) -> bool:

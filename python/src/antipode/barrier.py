@@ -14,9 +14,10 @@ from antipode.barrier_waits import BarrierWaits
 from antipode.branch_ids import BRANCHES
 from antipode.branch_rounds import Resolution, rounds
 from antipode.errors import BlockingCallError
-from antipode.free_path import free, remember
+from antipode.free_path import free, proved, remember
 from antipode.judgement import enforce, judge
 from antipode.lineage import Lineage
+from antipode.need import shown
 from antipode.plan import DEFAULT, OnTimeout, OnUnproven, OnVacuous, Plan, Timeout, _Default, make_plan, warn_vacuous
 from antipode.recorder import note_arrival
 from antipode.result import BarrierResult, StoreResult
@@ -148,12 +149,21 @@ def _begin(
         on_unproven=on_unproven,
         on_vacuous=on_vacuous,
     )
-    BarrierLog.note(asked.store.name for asked in plan.asked)
+    if BarrierLog.active:
+        BarrierLog.note(asked.store.name for asked in plan.asked)
     if plan.dry_run:
         return _record_only(plan)
     if plan.recorded:
         records.follow(replace(plan, asked=list(plan.recorded)), call_site())
-    return plan
+    needs = proved(plan)
+    if needs is None:
+        return plan
+    result = _result(plan, True, 0.0, lambda: judge(plan, shown(plan.wanted()), 0.0, looked=False))
+    telemetry.barriers["free"] += 1
+    if plan.asked:
+        records.count_enforced()
+    remember(plan, result, needs)
+    return result
 
 
 def _finish(waits: BarrierWaits, found: Resolution | None, *, given: bool) -> BarrierResult:

@@ -214,9 +214,6 @@ class Discovery(Server):
 
     # What a server has, and this has not
 
-    def holds(self, epoch: str, counter: int, now: float) -> bool:
-        return False
-
     def retire(self) -> None:
         self._settle_all(self._missing())
 

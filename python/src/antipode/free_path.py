@@ -1,24 +1,27 @@
-"""The free path: a barrier that repeats what was just proved, without I/O or instrument (spec BAR-33 to BAR-36)."""
+"""The free path: a barrier by what answers to others proved, without I/O or instrument (spec BAR-33 to BAR-36)."""
 
 from __future__ import annotations
 
 import time
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeAlias
 
 from antipode import telemetry
 from antipode.barrier_log import BarrierLog
 from antipode.lineage import Lineage
-from antipode.plan import DEFAULT, Plan, Timeout, _Default
+from antipode.plan import DEFAULT, Asked, Plan, Timeout, _Default
 from antipode.result import BarrierResult
 from antipode.scope import current_scope
 from antipode.server import Server
-from antipode.settings import settings_generation
+from antipode.settings import settings, settings_generation
 from antipode.store import Store, registry
 from antipode.verdict import Reach
 from antipode.writeid import Ordered
 
 _PLAIN: Final = frozenset({None, "raise", "proceed", "as_timeout"})
 _LONG_S: Final = 60.0
+_Positions: TypeAlias = list[tuple[Server, str, int]]
+"""What a barrier asks for where it asks for positions alone: at which server, epoch and counter."""
 
 
 class _Proof(NamedTuple):
@@ -28,7 +31,7 @@ class _Proof(NamedTuple):
     registry_generation: int
     settings_generation: int
     stores: list[tuple[Store, int]]
-    needs: list[tuple[Server, str, int]]
+    needs: _Positions
     result: BarrierResult
 
 
@@ -51,9 +54,8 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
     ):
         return None
     now = time.monotonic()
-    for server, epoch, counter in proof.needs:
-        if not server.holds(epoch, counter, now):
-            return None
+    if not _stand_together(proof.needs, now):
+        return None
     for store, generation in proof.stores:
         # The clients first: what they were led to before that look shows in the generation behind it.
         if store.discovery_due(now) or store.generation != generation:
@@ -64,26 +66,62 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
     return proof.result
 
 
-def remember(plan: Plan, result: BarrierResult) -> None:
-    """Keeps the proof of a whole pass over positions in the scope, where the next barrier finds it."""
+def proved(plan: Plan) -> _Positions | None:
+    """Return what a barrier asks for, where answers to others prove all of it; None where it goes the long way."""
+    if plan.branches or plan.expected or plan.require_complete or plan.vacuous:
+        return None
+    needs = _positions(plan.asked)
+    now = time.monotonic()
+    if needs is None or not _stand_together(needs, now) or plan.is_outdated:
+        return None
+    for server, _, _ in needs:
+        server.note_pass(now)
+    return needs
+
+
+def _stand_together(needs: _Positions, now: float) -> bool:
+    """Return whether kept answers prove all these positions, and did at one instant (BAR-34, BAR-36, BAR-63)."""
+    since = now - settings().free_path_ttl
+    generations = []
+    for server, epoch, counter in needs:
+        proof = server.kept_proof(epoch, counter, since)
+        if proof is None:
+            return False
+        generations.append(proof.generation)
+    # Generations only grow: what is equal now was equal when the last of these proofs was looked up.
+    return generations == [server.generation for server, _, _ in needs]
+
+
+def _positions(stores: Iterable[Asked]) -> _Positions | None:
+    """Return what is asked for; None where it is not only positions, or a pass could not speak of all servers."""
+    needs: _Positions = []
+    for asked in stores:
+        if asked.gone or not asked.servers:
+            return None
+        for write_id in asked.ids:
+            version = write_id.version
+            if write_id.key or not isinstance(version, Ordered):
+                return None
+            epoch, counter = version
+            needs += [(server, epoch, counter) for server in asked.servers]
+    return needs
+
+
+def remember(plan: Plan, result: BarrierResult, needs: _Positions | None = None) -> None:
+    """Keep the proof of a whole pass over positions in the scope, where the next barrier finds it."""
     scope = plan.scope
     if (
         scope is None
         or plan.names is not None
         or plan.reach is not Reach.REGION
         or plan.lineage is not scope.recorded_lineage
+        or result.vacuous
+        or plan.recorded
+        or plan.in_doubt
     ):
         return
-    needs: list[tuple[Server, str, int]] = []
-    for asked in plan.asked:
-        if asked.gone:
-            return
-        for write_id in asked.ids:
-            version = write_id.version
-            if not write_id.is_position or not isinstance(version, Ordered):
-                return
-            needs += [(server, version.epoch, version.counter) for server in asked.servers]
-    if result.vacuous or plan.recorded or plan.in_doubt:
+    needs = _positions(plan.asked) if needs is None else needs
+    if needs is None:
         return
     still = BarrierResult(
         satisfied=True,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from antipode.branch_ids import BRANCHES
 from antipode.settings import settings
-from antipode.verdict import Verdict, Visibility, not_yet
+from antipode.verdict import VISIBLE, Verdict, Visibility, not_yet
 from antipode.writeid import Ordered, WriteId
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Need:
 
         Return False where there is none. The lock of its group is held.
         """
-        proof = self.server.kept_proof(self, since)
+        proof = self.server.kept_proof(self.epoch, self.counter, since)
         if proof is None or not proof.generation == self.generation == self.server.generation:
             return False
         self.asked_at = proof.asked_at
@@ -351,6 +351,14 @@ class Group:
     def release(self) -> None:
         """Wakes the barrier."""
         self._release()
+
+
+def shown(wanted: Iterable[tuple[Server, WriteId]]) -> list[Need]:
+    """Return the needs of a barrier that was shown all of it and parked none of them."""
+    group = Group(0.0, lambda: None, None)
+    for server, write_id in wanted:
+        group.add(write_id, server).answer = VISIBLE
+    return group.needs
 
 
 def release_all(groups: Iterable[Group]) -> None:

@@ -160,10 +160,18 @@ class Server:
 
     # The free path
 
-    def holds(self, epoch: str, counter: int, now: float) -> bool:
-        """Whether a fresh proof covers this position: no I/O, no lock."""
+    def kept_proof(self, epoch: str, counter: int, since: float) -> Proof | None:
+        """Return what proves a position without a question: an answer to others, asked since then (no I/O, no lock)."""
         applied, proof = self._proofs
-        return applied.get(epoch, -1) >= counter and now - proof.asked_at <= settings().free_path_ttl
+        return proof if 0 <= counter <= applied.get(epoch, -1) and proof.asked_at >= since else None
+
+    def holds(self, epoch: str, counter: int, now: float) -> bool:
+        """Whether a fresh proof covers this position."""
+        return self.kept_proof(epoch, counter, now - settings().free_path_ttl) is not None
+
+    def note_pass(self, now: float) -> None:
+        """Note that a barrier passed by what is kept: the server is asked on for ten seconds (BAR-37)."""
+        self._wanted_at, self._hurried = now, True
 
     def applied_in(self, epoch: str) -> int | None:
         """How far the server was last seen in an epoch; None where it has not said."""
@@ -201,7 +209,7 @@ class Server:
                 words = f"this process can start nothing that asks {self.address} ({error})"
                 return need.group.settle(need, unproven(words, UnprovenKind.OWN_FAULT))
             since = now - settings().free_path_ttl
-            proof = self.kept_proof(need, since if since > need.fresh_from else need.fresh_from)
+            proof = self.kept_proof(need.epoch, need.counter, since if since > need.fresh_from else need.fresh_from)
             if proof is not None:
                 return need.group.settle(need, VISIBLE, proof)
             if self.is_out(now):
@@ -212,12 +220,6 @@ class Server:
         if not rides_along:
             self._poke()
         return False
-
-    def kept_proof(self, need: Need, since: float) -> Proof | None:
-        """Return what proves a position without a question: an answer to others, asked since then (no lock)."""
-        applied, proof = self._proofs
-        is_kept = need.counter >= 0 and proof.asked_at >= since and applied.get(need.epoch, -1) >= need.counter
-        return proof if is_kept else None
 
     def give_up(self, need: Need) -> None:
         """The barrier's deadline has passed, or it was cancelled."""
@@ -421,9 +423,8 @@ class Server:
         return bool(released) or before != (self._epoch, self._applied.get(self._epoch, -1))
 
     def _open_watch(self) -> None:
-        shim = self.store.shim
         try:
-            self._watch = shim.watch(self, self.on_change)
+            self._watch = self.store.shim.watch(self, self.on_change)
         except NotImplementedError as error:
             self._watchable = False
             logs.info(f"no-push {self.address}", f"{self.address} cannot push, so it is polled: {error}", code="AP515")
@@ -433,11 +434,10 @@ class Server:
         self._reach.note_answer()  # asked at the pace of a poll, not in a loop
         if kind is None:
             kind = UnprovenKind.OWN_FAULT if is_own_fault(error) else self.store.shim.kind_of(error)
-        answer = unproven(f"{type(error).__name__}: {error}", kind)
         with suppress(Exception):
             self.close_channel()
         with self._lock:
-            released = self.waiters.answer_all(answer)
+            released = self.waiters.answer_all(unproven(f"{type(error).__name__}: {error}", kind))
             self.waiters.forget_probes()
         release_all(released)
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from antipode import pace, server
+from antipode import free_path, pace, server
 from antipode.barrier_waits import BarrierWaits
 from antipode.need import Group, Need
 from antipode.pace import Pace
@@ -126,13 +126,13 @@ def _wall_clock() -> Patches:
 
 
 def _old_proofs() -> Patches:
-    """A proof is believed for twice its time."""
-    original = Server.holds
+    """A proof is believed for twice its time where nobody is asked."""
+    original = free_path._stand_together
 
-    def holds(self: Server, epoch: str, counter: int, now: float) -> bool:
-        return original(self, epoch, counter, now - settings().free_path_ttl)
+    def stand_together(needs: Any, now: float) -> bool:
+        return original(needs, now - settings().free_path_ttl)
 
-    yield patch.object(Server, "holds", holds)
+    yield patch.object(free_path, "_stand_together", stand_together)
 
 
 def _any_age() -> Patches:
