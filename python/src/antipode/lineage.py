@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from antipode import wire
 from antipode.errors import MalformedLineageError
-from antipode.section import Section, join_texts, subtract_texts
+from antipode.section import Section, entries_of, join_texts, subtract_texts
 from antipode.writeid import WriteId, from_entry
 
 _new: Final = object.__new__
@@ -102,7 +102,9 @@ class Lineage:
     def _split(self) -> wire.Parsed:
         parts = self._parts
         if parts is None:
-            parts = self._parts = wire.split(self._text or wire.EMPTY_TEXT)
+            # A text that was not split has been checked, and has plain positions alone.
+            sections = {part[: part.index(".")]: part for part in (self._text or "").split("~")[1:]}
+            parts = self._parts = _new_parts(_Parsed, (sections, _NONE, ()))
         return parts
 
     @property
@@ -248,8 +250,9 @@ class Lineage:
         """The write identifiers, in canonical order."""
         for text in sorted(self._sections.values()):
             section = Section.open(text)
+            store = wire.unspell_name(section.store)
             for key, epoch, last in sorted(section.entries(), key=lambda entry: f"{entry[0]}.{entry[1]}.{entry[2]}"):
-                yield from_entry(section.store, key, epoch, last)
+                yield from_entry(store, key, epoch, last)
 
     def __len__(self) -> int:
         return sum(sum(1 for _ in Section.open(text).entries()) for text in self._sections.values())
@@ -268,15 +271,16 @@ class Lineage:
     @property
     def stores(self) -> Collection[str]:
         """Names of the stores that it has writes of."""
-        return [wire.unspell_name(store) for store in self._sections]
+        parts = self._parts or self._split()
+        return [wire.unspell_name(store) for store in parts.sections]
 
     def of_store(self, store: str) -> list[WriteId]:
         """The writes to one store, in no particular order."""
-        text = self._sections.get(wire.spell_name(store))
+        parts = self._parts or self._split()
+        text = parts.sections.get(wire.spell_name(store))
         if text is None:
             return []
-        section = Section.open(text)
-        return [from_entry(section.store, *entry) for entry in section.entries()]
+        return [from_entry(store, *entry) for entry in entries_of(text)]
 
     def section_text(self, store: str) -> str | None:
         """One store's section as it stands, unopened; a value to compare, not to parse."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import lt
 from typing import Final, TypeVar
 
@@ -100,6 +100,15 @@ class Section:
         spelled = [f"{key}.{epoch}.{last}" for key, epoch, last in self.entries()]
         spelled.sort()
         return ".".join([self.store, *spelled])
+
+
+def entries_of(text: str) -> Iterable[tuple[str, str, int | str]]:
+    """Return the spelled entries of a section text, as `Section.entries` has them; a lone one is not opened."""
+    _, *fields = text.split(".")
+    if len(fields) != 3:
+        return Section.open(text).entries()
+    key, epoch, last = fields
+    return ((key, epoch, last if epoch == _OPAQUE else int(last)),)
 
 
 def _greatest(a: dict[_K, int], b: dict[_K, int]) -> dict[_K, int]:

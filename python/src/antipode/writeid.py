@@ -97,11 +97,12 @@ class WriteId(_Fields):
 
 
 def from_entry(store: str, key: str, epoch: str, last: int | str) -> WriteId:
-    """The write identifier of a spelled entry that has been validated."""
-    version: Version = (
-        Ordered(wire.unspell_name(epoch), last) if isinstance(last, int) else Opaque(wire.unspell_mark(last))
-    )
-    write_id: WriteId = _new(WriteId, (wire.unspell_name(store), wire.unspell(key), version))
+    """The write identifier of an entry of a store that has been validated; its key, epoch and mark are spelled."""
+    if isinstance(last, int):
+        version: Version = _new(Ordered, (wire.unspell_name(epoch), last))
+    else:
+        version = Opaque(wire.unspell_mark(last))
+    write_id: WriteId = _new(WriteId, (store, wire.unspell(key) if key else b"", version))
     return write_id
 
 
