@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from antipode import records, telemetry
@@ -154,7 +153,7 @@ def _begin(
     if plan.dry_run:
         return _record_only(plan)
     if plan.recorded:
-        records.follow(replace(plan, asked=list(plan.recorded)), call_site())
+        records.follow(plan._replace(asked=list(plan.recorded)), call_site())
     needs = proved(plan)
     if needs is None:
         return plan
@@ -213,9 +212,10 @@ def _result(
     found: Resolution | None = None,
 ) -> BarrierResult:
     gaps = plan.scope.gaps if plan.scope is not None else ()
-    for store, unknown in sorted({(write.store, write.unknown) for write in plan.in_doubt}):  # BAR-56
-        state = "its outcome is not known" if unknown else "it has not been answered, or not been committed"
-        gaps = (*gaps, Gap("pending", store, f"a write of this scope: {state}"))
+    if plan.in_doubt:  # BAR-56
+        for store, unknown in sorted({(write.store, write.unknown) for write in plan.in_doubt}):
+            state = "its outcome is not known" if unknown else "it has not been answered, or not been committed"
+            gaps = (*gaps, Gap("pending", store, f"a write of this scope: {state}"))
     if found is not None and found.unjudged:
         gaps = (*gaps, Gap("branch", "", found.unjudged))
     unjudged = plan.unjudged or left_out or bool(found is not None and found.unjudged) or dry_run or bool(plan.recorded)

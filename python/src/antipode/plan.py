@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from antipode import logs
 from antipode.announcement import announce
@@ -29,6 +29,12 @@ OnTimeout: TypeAlias = Literal["raise", "proceed", "redeliver"]
 OnUnproven: TypeAlias = Literal["raise", "proceed", "redeliver", "as_timeout"]
 OnVacuous: TypeAlias = Literal["raise", "proceed"]
 Timeout: TypeAlias = float | timedelta
+_POLICIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "on_timeout": get_args(OnTimeout),
+    "on_unproven": get_args(OnUnproven),
+    "on_vacuous": get_args(OnVacuous),
+}
+"""The words of a call; those of a setting are checked where it is set."""
 
 
 class _Default:
@@ -44,8 +50,7 @@ _LONG_S: Final = 60.0
 """A longer deadline is probably one in milliseconds (BAR-58)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """One store that a barrier asks for: the writes to it, and the servers that a pass has to speak of."""
 
     store: Store
@@ -74,8 +79,7 @@ class Asked:
         return Asked(store, ids, servers, generation, gone)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """One barrier, before anything is waited for."""
 
     scope: Scope | None
@@ -97,9 +101,9 @@ class Plan:
     """In dry-run: some of them have no verdict, being long past or of a store in mode off (BRANCH-16, BRANCH-21)."""
     timeout: float
     reach: Reach
-    on_timeout: OnTimeout
-    on_unproven: OnUnproven
-    on_vacuous: OnVacuous
+    on_timeout: str
+    on_unproven: str
+    on_vacuous: str
     require_complete: bool
     dry_run: bool
     names: tuple[str, ...] | None
@@ -117,13 +121,13 @@ class Plan:
     @property
     def is_outdated(self) -> bool:
         """Return whether a judged store's set of servers has changed since they were named."""
-        return any(asked.is_outdated for asked in self.asked)
+        return any(asked.store.generation != asked.generation for asked in self.asked)
 
     def with_servers_named_anew(self) -> Plan:
         """Return the same for the servers that are known now (BAR-65): itself, where they are the same."""
         own = self.reach is Reach.REPLICA
         asked = [Asked.of(each.store, each.ids, own=own) for each in self.asked]
-        return self if asked == self.asked else replace(self, asked=asked)
+        return self if asked == self.asked else self._replace(asked=asked)
 
     @property
     def looks_twice(self) -> bool:
@@ -140,9 +144,11 @@ class Plan:
     def unjudged(self) -> bool:
         """Something of the lineage is not judged, whatever the servers answer (BAR-15)."""
         others = self.elsewhere or self.expected or self.switched_off or self.branches_unknown or self.branches_unjudged
-        whole = self.lineage.is_complete() or self.lineage.is_complete(self.asked_names)
-        gaps = self.scope.gaps if self.scope is not None else ()
-        return bool(others or self.in_doubt) or not whole or any(gap.reason == "seal" for gap in gaps)
+        if others or self.in_doubt:
+            return True
+        if not (self.lineage.is_complete() or self.lineage.is_complete(self.asked_names)):
+            return True
+        return self.scope is not None and any(gap.reason == "seal" for gap in self.scope.gaps)
 
     @property
     def asked_names(self) -> Collection[str]:
@@ -187,7 +193,7 @@ def make_plan(
         )
     announce()
     names = None if stores is None else _checked_names(stores)
-    wanted = _checked_reach(reach)
+    wanted = Reach.REGION if reach is None else _checked_reach(reach)
     if names is not None:
         pending = tuple(write for write in pending if write.store in names)
     enforcing = now.mode is Mode.ENFORCE and not dry_run
@@ -198,18 +204,18 @@ def make_plan(
         scope=scope,
         lineage=lineage,
         asked=apart.asked,
-        elsewhere=tuple(apart.elsewhere),
-        expected=tuple(apart.expected),
-        recorded=tuple(apart.recorded),
-        switched_off=tuple(apart.switched_off),
-        branches=tuple(apart.branches),
+        elsewhere=apart.elsewhere,
+        expected=apart.expected,
+        recorded=apart.recorded,
+        switched_off=apart.switched_off,
+        branches=apart.branches,
         branches_unknown=apart.branches_unknown,
         branches_unjudged=apart.branches_unjudged,
         timeout=_deadline(timeout, scope, apart.asked),
         reach=wanted,
-        on_timeout=_on_timeout(on_timeout or now.on_timeout, scope),  # type: ignore[arg-type]
-        on_unproven=_on_unproven(on_unproven or now.on_unproven, scope),  # type: ignore[arg-type]
-        on_vacuous=_one_of("on_vacuous", on_vacuous or now.on_vacuous, ("raise", "proceed")),  # type: ignore[arg-type]
+        on_timeout=_policy("on_timeout", on_timeout, scope) if on_timeout else now.on_timeout,
+        on_unproven=_policy("on_unproven", on_unproven, scope) if on_unproven else now.on_unproven,
+        on_vacuous=_policy("on_vacuous", on_vacuous, scope) if on_vacuous else now.on_vacuous,
         require_complete=require_complete,
         dry_run=bool(dry_run) or now.mode is Mode.DRY_RUN,
         names=names,
@@ -220,14 +226,13 @@ def make_plan(
 def planned_anew(plan: Plan, lineage: Lineage) -> Plan:
     """The same call for another lineage: that which closed branches made known."""
     apart = _taken_apart(lineage, plan.names, own=plan.reach is Reach.REPLICA, enforcing=True)
-    return replace(
-        plan,
+    return plan._replace(
         lineage=lineage,
         asked=apart.asked,
-        elsewhere=tuple(apart.elsewhere),
-        expected=tuple(apart.expected),
-        recorded=tuple(apart.recorded),
-        switched_off=tuple(apart.switched_off),
+        elsewhere=apart.elsewhere,
+        expected=apart.expected,
+        recorded=apart.recorded,
+        switched_off=apart.switched_off,
         branches=(),
     )
 
@@ -236,19 +241,19 @@ def planned_anew(plan: Plan, lineage: Lineage) -> Plan:
 class _Apart:
     """A lineage by store, as the plan has it."""
 
-    asked: list[Asked] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)
-    expected: list[str] = field(default_factory=list)
-    recorded: list[Asked] = field(default_factory=list)
-    switched_off: list[str] = field(default_factory=list)
-    branches: list[WriteId] = field(default_factory=list)
+    asked: list[Asked]
+    elsewhere: list[str]
+    expected: list[str]
+    recorded: list[Asked]
+    switched_off: list[str]
+    branches: list[WriteId]
     branches_unknown: bool = False
     branches_unjudged: bool = False
 
 
 def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, enforcing: bool) -> _Apart:
     known = registry()
-    apart = _Apart()
+    apart = _Apart([], [], [], [], [], [])
     for name in lineage.stores:
         if name == BRANCHES:
             apart.branches = lineage.of_store(name)
@@ -307,9 +312,7 @@ def _checked_names(stores: Sequence[str]) -> tuple[str, ...]:
     return tuple(stores)
 
 
-def _checked_reach(reach: Reach | str | None) -> Reach:
-    if reach is None:
-        return Reach.REGION
+def _checked_reach(reach: Reach | str) -> Reach:
     if reach not in set(Reach):
         raise ConfigurationError(
             f"reach={reach!r}: want session, replica or region.{did_you_mean(reach, Reach)}", code="AP111"
@@ -326,7 +329,7 @@ def _checked_reach(reach: Reach | str | None) -> Reach:
 
 def _deadline(timeout: Timeout | _Default, scope: Scope | None, asked: list[Asked]) -> float:
     if isinstance(timeout, _Default):
-        seconds = max((each.store.timeout for each in asked), default=timeout_of())
+        seconds = max([each.store.timeout for each in asked]) if asked else timeout_of()
     elif timeout is None:
         raise ConfigurationError("timeout=None: there is no infinite wait to ask for; give seconds", code="AP109")
     else:
@@ -343,15 +346,11 @@ def _deadline(timeout: Timeout | _Default, scope: Scope | None, asked: list[Aske
     return seconds
 
 
-def _on_timeout(word: OnTimeout, scope: Scope | None) -> OnTimeout:
-    _one_of("on_timeout", word, ("raise", "proceed", "redeliver"))
-    if word == "redeliver":
-        _check_redeliver(scope)
-    return word
-
-
-def _on_unproven(word: OnUnproven, scope: Scope | None) -> OnUnproven:
-    _one_of("on_unproven", word, ("raise", "proceed", "redeliver", "as_timeout"))
+def _policy(name: str, word: str, scope: Scope | None) -> str:
+    """Return what a call says of a policy; raise ConfigurationError for what it cannot mean here."""
+    words = _POLICIES[name]
+    if word not in words:
+        raise ConfigurationError(f"{name}={word!r}: want {', '.join(words)}.{did_you_mean(word, words)}", code="AP111")
     if word == "redeliver":
         _check_redeliver(scope)
     return word
@@ -365,12 +364,6 @@ def _check_redeliver(scope: Scope | None) -> None:
         )
     if not delivery.can_redeliver:
         raise ConfigurationError(f'on_timeout="redeliver": the message cannot go back: {delivery.detail}', code="AP113")
-
-
-def _one_of(name: str, word: str, words: tuple[str, ...]) -> str:
-    if word not in words:
-        raise ConfigurationError(f"{name}={word!r}: want {', '.join(words)}.{did_you_mean(word, words)}", code="AP111")
-    return word
 
 
 def _plain(name: str) -> str:

@@ -277,7 +277,7 @@ def timeout_of(store: str | None = None, option: float | timedelta | None = None
     if option is not None:
         return float(_checked(WORDS["timeout"], option, f"timeout={option!r}"))
     now = settings()
-    if store is None or "timeout" in _code:
+    if store is None or "timeout" in _code or not _resolved.stores:
         return now.timeout
     own = store_settings(store).timeout
     return now.timeout if own is None else own
@@ -285,7 +285,10 @@ def timeout_of(store: str | None = None, option: float | timedelta | None = None
 
 def mode_of(store: str, option: Mode | str | None = None) -> Mode:
     """The mode of one store: the most careful of process, store's variable and store option."""
-    modes = [settings().mode]
+    now = settings()
+    if option is None and not _resolved.stores:
+        return now.mode
+    modes = [now.mode]
     own = store_settings(store).mode
     if own is not None:
         modes.append(own)

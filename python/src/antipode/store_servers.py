@@ -285,8 +285,9 @@ class StoreServers(ABC):
         `stale`: an answer stands however old it is (for records, which nobody relies on).
         """
         now = time.monotonic()
-        self._settle_clients()
-        self._meet_idle()
+        if self._discoveries:
+            self._settle_clients()
+            self._meet_idle()
         return self._named(now, stale, own=own) or self._named(now, stale, own=not own)
 
     def _meet_idle(self) -> None:
