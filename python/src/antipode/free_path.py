@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from antipode import telemetry
@@ -124,15 +125,7 @@ def remember(plan: Plan, result: BarrierResult, needs: _Positions | None = None)
     needs = _positions(plan.asked) if needs is None else needs
     if needs is None:
         return
-    still = BarrierResult(
-        satisfied=True,
-        waited=0.0,
-        vacuous=result.vacuous,
-        _judge=lambda: result.stores,
-        _left_unjudged=result._left_unjudged,
-        _off=result._off,
-        gaps=result.gaps,
-    )
+    still = replace(result, waited=0.0, _judge=lambda: result.stores) if result.waited else result
     scope.proof = _Proof(
         plan.lineage,
         registry().generation,

@@ -81,7 +81,7 @@ class StoreResult:
         return "AP210" if self.has_open_branch else "AP201"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class BarrierResult:
     """The outcome of a barrier. It has no truth value: ask for `satisfied` or `complete`."""
 
@@ -89,15 +89,38 @@ class BarrierResult:
     """Nothing that was asked for is missing here."""
     waited: float
     """Seconds."""
-    vacuous: bool = False
+    vacuous: bool
     """The lineage had writes, and none of their stores is registered here."""
-    dry_run: bool = False
-    _judge: Callable[[], Mapping[str, StoreResult]] = field(default=dict, repr=False, compare=False)
-    _left_unjudged: bool = field(default=False, repr=False)
-    _off: tuple[str, ...] | None = field(default=(), repr=False)
+    dry_run: bool
+    _judge: Callable[[], Mapping[str, StoreResult]] = field(repr=False, compare=False)
+    _left_unjudged: bool = field(repr=False)
+    _off: tuple[str, ...] | None = field(repr=False)
     """Stores of the lineage whose mode is off; None where Antipode itself is."""
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[Gap, ...]
     """Why it is not complete, as far as this process knows."""
+
+    def __init__(
+        self,
+        *,
+        satisfied: bool,
+        waited: float,
+        vacuous: bool = False,
+        dry_run: bool = False,
+        _judge: Callable[[], Mapping[str, StoreResult]] = dict,
+        _left_unjudged: bool = False,
+        _off: tuple[str, ...] | None = (),
+        gaps: tuple[Gap, ...] = (),
+    ) -> None:
+        self.__dict__.update(  # at once: what is frozen is else set by a call a field
+            satisfied=satisfied,
+            waited=waited,
+            vacuous=vacuous,
+            dry_run=dry_run,
+            _judge=_judge,
+            _left_unjudged=_left_unjudged,
+            _off=_off,
+            gaps=gaps,
+        )
 
     @cached_property
     def stores(self) -> Mapping[str, StoreResult]:
