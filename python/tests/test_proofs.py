@@ -142,8 +142,26 @@ def test_needs_that_were_given_up_do_not_pile_up_behind_one_that_waits() -> None
         late.done = True
         queue.given_up()
     assert queue.first() is first
-    assert len(queue._heap) < 200
+    assert queue._size < 200
     assert list(queue.reached(10_000)) == [first]
+
+
+def test_needs_come_out_by_position_and_then_as_they_came() -> None:
+    """BAR-41: those up to the one that is reached and nobody else; who stops on the way leaves the others there."""
+    fake_store(STORE, Replaced(), shim=PositionShim)
+    [server] = registry().need(STORE).servers()
+    group, queue = Group(1.0, lambda: None, None), PositionQueue()
+    needs = [Need(WriteId.position(STORE, "e1", counter), server, group) for counter in (3, 1, 2, 1, 3, 1)]
+    for need in needs:
+        queue.push(need)
+    needs[3].done = True
+    assert next(queue.reached(2)) is needs[1]
+    assert queue.first() is needs[5]
+    assert list(queue.reached(2)) == [needs[5], needs[2]]
+    assert queue.from_counter(4) == []
+    assert set(queue) == {needs[0], needs[4]}
+    assert queue.from_counter(3) == [needs[0], needs[4]]
+    assert queue.first() is None
 
 
 def test_what_is_said_of_a_position_says_nothing_of_those_before_it() -> None:

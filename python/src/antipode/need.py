@@ -308,14 +308,16 @@ class Group:
                 if self._left or self._over:
                     return False
                 since = self._oldest
-                stale = []
-                for need in self.needs:
-                    generation, asked_at = need.generation, need.asked_at
-                    stands = generation == need.server.generation and asked_at >= since
-                    if not stands and need.needs_proof and not need.renew(since):
-                        stale.append((need, generation, asked_at))
+                stale = [
+                    (need, need.generation, need.asked_at)
+                    for need in self.needs
+                    if (need.asked_at < since or need.generation != need.server.generation)
+                    and need.needs_proof
+                    and not need.renew(since)
+                ]
                 if not stale or self.follows:  # nobody relies on a record
-                    return self._end_once()
+                    self._over = True
+                    return True
             may_be_over = False
             for need, generation, asked_at in stale:
                 if self._open(need, generation, asked_at, since):

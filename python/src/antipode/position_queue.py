@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterator
-from itertools import count
+from itertools import chain
 from typing import Final
 
 from antipode.need import Need
@@ -14,49 +15,70 @@ _SWEEP: Final = 64
 
 
 class PositionQueue:
-    """A heap by counter. Needs that were given up meanwhile are passed over, and swept out from time to time."""
+    """A heap of counters, and who waits for each. Those that were given up are passed over, and at times swept out."""
 
-    __slots__ = ("_given_up", "_heap", "_numbers")
+    __slots__ = ("_counters", "_given_up", "_needs", "_size")
 
     def __init__(self) -> None:
         self._given_up = 0
-        self._heap: list[tuple[int, int, Need]] = []  # the number keeps equal counters in the order of arrival
-        self._numbers = count()
+        self._size = 0
+        self._counters: list[int] = []
+        """Each once: that many wait for one position is usual."""
+        self._needs: dict[int, deque[Need]] = {}
+        """By counter, in the order of arrival."""
 
     def push(self, need: Need) -> None:
         """One more need."""
-        heapq.heappush(self._heap, (need.counter, next(self._numbers), need))
+        counter = need.counter
+        needs = self._needs.get(counter)
+        if needs is None:
+            needs = self._needs[counter] = deque()
+            heapq.heappush(self._counters, counter)
+        needs.append(need)
+        self._size += 1
 
     def given_up(self) -> None:
         """One of its needs was given up: behind one that waits on for long, it would stay as long."""
         self._given_up += 1
-        if self._given_up > max(_SWEEP, len(self._heap) // 2):
-            self._heap = [entry for entry in self._heap if not entry[2].done]
-            heapq.heapify(self._heap)
-            self._given_up = 0
+        if self._given_up > max(_SWEEP, self._size // 2):
+            self._fill(list(self))
 
     def first(self) -> Need | None:
         """The need for the least position, or None."""
-        heap = self._heap
-        while heap and heap[0][2].done:
-            heapq.heappop(heap)
-        return heap[0][2] if heap else None
+        while self._counters:
+            needs = self._needs[self._counters[0]]
+            while needs:
+                if not needs[0].done:
+                    return needs[0]
+                needs.popleft()
+                self._size -= 1
+            del self._needs[heapq.heappop(self._counters)]
+        return None
 
     def reached(self, counter: int) -> Iterator[Need]:
         """Takes out, in order, the needs for positions up to `counter`."""
-        heap = self._heap
-        while heap and heap[0][0] <= counter:
-            need = heapq.heappop(heap)[2]
-            if not need.done:
-                yield need
+        while self._counters and self._counters[0] <= counter:
+            needs = self._needs[self._counters[0]]
+            self._size -= len(needs)
+            while needs:  # one after the other: who fails on the way leaves the others where they are found
+                need = needs.popleft()
+                if not need.done:
+                    yield need
+            del self._needs[heapq.heappop(self._counters)]
 
     def from_counter(self, counter: int) -> list[Need]:
         """Takes out the needs for positions from `counter` on."""
-        taken = [entry[2] for entry in self._heap if entry[0] >= counter and not entry[2].done]
-        self._heap = [entry for entry in self._heap if entry[0] < counter]
-        heapq.heapify(self._heap)
-        return taken
+        needs = list(self)
+        self._fill([need for need in needs if need.counter < counter])
+        return [need for need in needs if need.counter >= counter]
+
+    def _fill(self, needs: list[Need]) -> None:
+        """Have it hold these alone."""
+        self._given_up = self._size = 0
+        self._counters, self._needs = [], {}
+        for need in needs:
+            self.push(need)
 
     def __iter__(self) -> Iterator[Need]:
         """The needs, in no particular order."""
-        return (entry[2] for entry in self._heap if not entry[2].done)
+        return (need for need in chain.from_iterable(self._needs.values()) if not need.done)

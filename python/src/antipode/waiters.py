@@ -397,10 +397,12 @@ class Waiters:
     def _settle(self, need: Need, answer: Visibility | None, released: list[Group], proof: Proof | None = None) -> None:
         if need.done:
             return
-        self._count(need, -1)
+        group = need.group
+        self.live -= 1
+        self._followed -= group.follows
         if self._stuck:
             self._stuck.pop(need.key, None)
         if need.counter >= 0 and self._rounds > need.first_round:  # the first look did not show it (BAR-63)
             need.repeats = False
-        if need.group.settle(need, answer, proof):
-            released.append(need.group)
+        if group.settle(need, answer, proof):
+            released.append(group)
