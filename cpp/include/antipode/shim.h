@@ -137,9 +137,9 @@ class Watch {
 
 /// What knows one kind of store. One instance serves one named store of this process.
 ///
-/// All that asks a server is called by the engine's one thread for that server, never concurrently for the same server,
-/// and never in a request. It may block for `server.AskTimeout()` at most. What it throws is taken for
-/// `Answers::Refused`.
+/// All that asks a server is called by the engine's one thread for that server, never concurrently for the same server
+/// (but for `Renew`), and never in a request. It may block for `server.AskTimeout()` at most. What it throws is taken
+/// for `Answers::Refused`.
 class Shim {
  public:
   Shim() = default;
@@ -167,6 +167,15 @@ class Shim {
 
   /// Gives up the connection to a server (`server.session`).
   virtual void Close(Server& server) noexcept;
+
+  /// Whether `Renew` opens the next connection beside the one that answers (BAR-69).
+  virtual bool Renews() const noexcept { return false; }
+
+  /// Opens a connection, and returns what is to be `server.session`; empty, or whatever is thrown, where it could not.
+  ///
+  /// It is called on a thread of its own while the server is asked by the connection that is there, so it changes
+  /// nothing of the server or the shim. What it returned ends by its own destructor, on any thread.
+  virtual std::any Renew(const Server& server);
 
   /// A name for the server behind a client or URL, for results and errors; without credentials.
   virtual std::string Address(const std::any& target) const;

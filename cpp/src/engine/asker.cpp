@@ -108,15 +108,18 @@ void Asker::End() {
     thread = std::move(thread_);
     ending_.store(true, std::memory_order_release);
   }
-  if (!thread) return;
-  Poke();
-  thread->join();
+  if (thread) {
+    Poke();
+    thread->join();
+  }
+  renewal_.Join();
 }
 
 void Asker::AfterFork() {
   static_cast<void>(thread_.release());  // the thread is the parent's; its handle must not be touched
   static_cast<void>(watch_.release());   // likewise what it talks by
   server_.session.reset();
+  renewal_.AfterFork();
   running_ = false;
   const int wake = wake_.exchange(-1);
   if (wake >= 0) close(wake);
@@ -292,6 +295,7 @@ bool Asker::Round(bool wanted) {
 
 // One question; nothing if the data were replaced while it was asked: the answer may speak of those before.
 std::optional<bool> Asker::Question(bool wanted) {
+  Reconnect();  // first: whoever comes meanwhile is asked for, and it is no silence of the server
   const TimePoint asked_at = Clock::now();
   std::vector<WriteId> ids;
   bool looked_at = false;
@@ -331,7 +335,7 @@ std::optional<bool> Asker::Question(bool wanted) {
     const Proofs& proofs = inside_.proofs;
     inside_.reach.Answered();
     inside_.proofs.Answered(now);
-    question_time_ = std::max<Duration>(now - asked_at, question_time_ / 2);
+    renewal_.Answered(now - asked_at);
     if (proofs.Overtaken()) return std::nullopt;
     const std::size_t waited = inside_.waiters.live();
     inside_.waiters.Answer(ids, answers.answers(), proofs.ProvedNow(), now, {proofs.asked_at(), proofs.generation()},
@@ -349,7 +353,6 @@ bool Asker::HasMoved(const std::string& epoch, std::uint64_t applied) const {
 
 Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried) {
   return Asked([&]() -> Answers {
-    Reconnect();
     if (!watch_ && watchable_ && hurried && inside_.shim->capabilities().push) {
       Result<std::unique_ptr<Watch>> opened = inside_.shim->OpenWatch(server_, [this] { OnChange(); });
       if (!opened.ok()) return Answers::Unreachable(opened.error().Words());
@@ -370,12 +373,8 @@ Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried
 // The address may come to lead to another server, while an open connection stays at the old one (BAR-55). What was seen
 // by a tap is seen once.
 void Asker::Reconnect() {
-  const TimePoint now = Clock::now();
-  const bool is_tap = inside_.shim->capabilities().tap;
-  // Several servers have to stand together.
-  const Duration life = std::max<Duration>(InForce()->reconnect, 10 * question_time_);
-  if (connected_at_ && !is_tap && now - *connected_at_ >= life) CloseChannel();
-  if (!connected_at_) connected_at_ = now;
+  if (inside_.shim->capabilities().tap) return;
+  if (std::optional<std::any> next = renewal_.Next()) Replace(*std::move(next));
 }
 
 // The server is there and does not answer the question: whoever waits is told so at once (BAR-13).
@@ -415,9 +414,15 @@ void Asker::Failed(const std::string& words, TimePoint asked_at) {
 }
 
 void Asker::CloseChannel() {
+  renewal_.End();
+  Replace({});
+}
+
+// Closes the channel and the connection, and drops what they proved; this session takes its place, where there is one.
+void Asker::Replace(std::any session) {
   watch_.reset();
   inside_.shim->Close(server_);
-  connected_at_.reset();
+  if (session.has_value()) server_.session = std::move(session);
   server_.Reset();
 }
 

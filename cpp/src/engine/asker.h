@@ -3,6 +3,7 @@
 #ifndef ANTIPODE_ENGINE_ASKER_H_
 #define ANTIPODE_ENGINE_ASKER_H_
 
+#include <any>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -12,13 +13,14 @@
 
 #include "antipode/server.h"
 #include "engine/pace.h"
+#include "engine/renewal.h"
 #include "engine/time.h"
 
 namespace antipode {
 
 class Asker {
  public:
-  Asker(Server& server, Server::Inside& inside) noexcept : server_(server), inside_(inside) {}
+  Asker(Server& server, Server::Inside& inside) noexcept : server_(server), inside_(inside), renewal_(server, inside) {}
   ~Asker();
   Asker(const Asker&) = delete;
   Asker& operator=(const Asker&) = delete;
@@ -70,6 +72,7 @@ class Asker {
   void Failed(const std::string& words, TimePoint asked_at);
   void TellFault(const char* words) noexcept;
   void CloseChannel();
+  void Replace(std::any session);
   bool HasMoved(const std::string& epoch, std::uint64_t applied) const;
 
   Server& server_;
@@ -82,8 +85,7 @@ class Asker {
   std::atomic<bool> called_{false};  // somebody new waits
   std::atomic<bool> pushed_{false};
   // The thread's own:
-  Duration question_time_{};               // by a question of late and its connection
-  std::optional<TimePoint> connected_at_;  // since when the shim's connection may be open
+  Renewal renewal_;
   std::unique_ptr<Watch> watch_;
   bool watchable_ = true;
   std::uint64_t known_under_ = ~std::uint64_t{0};  // the generation of the store's servers, when it was one of them

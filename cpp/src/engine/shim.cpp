@@ -26,6 +26,8 @@ Answers Shim::Wait(Span<const WriteId> ids, Server& server, std::chrono::nanosec
 
 void Shim::Close(Server& server) noexcept { server.session.reset(); }
 
+std::any Shim::Renew(const Server& /*server*/) { return {}; }
+
 std::string Shim::Address(const std::any& target) const {
   const auto* url = std::any_cast<std::string>(&target);
   return url != nullptr ? *url : std::string("client");

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <system_error>
 
 namespace antipode::testing {
@@ -55,9 +56,13 @@ void Relay::Accept() {
     const int to = NewSocket();
     const sockaddr_in address = Loopback(leads_to_.load());
     if (connect(to, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) shutdown(from, SHUT_RDWR);
+    ++opened_;
     const std::lock_guard<std::mutex> lock(mutex_);
     sockets_.insert(sockets_.end(), {from, to});
-    threads_.emplace_back([from, to] { Carry(from, to); });
+    threads_.emplace_back([this, from, to] {
+      while (holds_.load() && !ends_.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      Carry(from, to);
+    });
     threads_.emplace_back([from, to] { Carry(to, from); });
   }
 }

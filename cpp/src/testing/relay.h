@@ -11,7 +11,7 @@
 namespace antipode::testing {
 
 /// A port of the loopback interface that leads to another one. New connections go where it leads now, open ones stay
-/// where they are.
+/// where they are. They can be held back: then they are open, and nothing comes through.
 class Relay {
  public:
   explicit Relay(int leads_to);
@@ -21,6 +21,9 @@ class Relay {
 
   int port() const { return port_; }
   void Lead(int to) { leads_to_.store(to); }
+  void Hold(bool value) { holds_.store(value); }
+  /// How many connections were opened.
+  int opened() const { return opened_.load(); }
 
  private:
   void Accept();
@@ -28,6 +31,8 @@ class Relay {
 
   std::atomic<int> leads_to_;
   std::atomic<bool> ends_{false};
+  std::atomic<bool> holds_{false};
+  std::atomic<int> opened_{0};
   int listens_ = -1;
   int port_ = 0;
   std::mutex mutex_;

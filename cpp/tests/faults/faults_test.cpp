@@ -16,6 +16,7 @@
 #include "engine/fakes.h"
 #include "engine/following.h"
 #include "engine/records.h"
+#include "engine/renewal_age.h"
 #include "engine/repeats.h"
 #include "environment.h"
 
@@ -159,6 +160,40 @@ TEST_F(LogServers, WhatDryRunFollowsEnds_BAR_61) {
     }
   }
   following::SetFollowFor(30s);
+}
+
+class RenewingShim final : public FakeShim {
+ public:
+  Answers Visible(Span<const WriteId> ids, Server& server) override {
+    if (!server.session.has_value()) server.session = ++opened;
+    return FakeShim::Visible(ids, server);
+  }
+  bool Renews() const noexcept override { return true; }
+  std::any Renew(const Server& /*server*/) override { return ++renewed; }
+
+  static inline std::atomic<int> opened{0};
+  static inline std::atomic<int> renewed{0};
+};
+
+// It answers to its end, and then the thread that asks opens one.
+TEST_F(LogServers, AConnectionAnswersToItsEndWhereNoThreadOpensTheNextOne_BAR_69) {
+  SettingWords words;
+  words.reconnect = 600s;
+  Set(words);
+  store_ = MakeFakeStore<RenewingShim>("s", {MakeFake("one", Always(Visibility::Visible()))});
+  ASSERT_TRUE(Barrier(Lineages(), Proceeding(60s)).satisfied());
+  {
+    const Fault fault(Lack::kThread, 1, 1000, "antipode");
+    renewal::more_age = 570s;
+    for (int times = 0; times < 5; ++times) EXPECT_TRUE(Barrier(Lineages(), Proceeding(60s)).satisfied());
+    EXPECT_EQ(Fault::Failed(), 1) << "it is not tried again and again";
+    EXPECT_EQ(RenewingShim::opened, 1);
+    renewal::more_age = 600s;
+    EXPECT_TRUE(Barrier(Lineages(), Proceeding(60s)).satisfied());
+  }
+  renewal::more_age = Duration::zero();
+  EXPECT_GE(RenewingShim::opened, 2);
+  EXPECT_EQ(RenewingShim::renewed, 0);
 }
 
 // BAR-53: whoever comes later has the list asked for, by a thread that begins anew.

@@ -48,6 +48,11 @@ Look& PostgresqlShim::LookAt(Server& server) {
     (*held)->set_timeout(server.AskTimeout());
     return **held;
   }
+  server.session = Renew(server);
+  return **std::any_cast<Shared>(&server.session);
+}
+
+std::any PostgresqlShim::Renew(const Server& server) {
   Result<Target> target = TargetOf(server.target());
   if (!target.ok()) throw Refused{target.error().Words()};
   if (target->several) {
@@ -57,9 +62,7 @@ Look& PostgresqlShim::LookAt(Server& server) {
   if (target->address != server.address()) {
     throw Refused{"by the environment its words lead to " + target->address + " now", UnprovenKind::kUnfit};
   }
-  auto look = std::make_shared<Look>(*target, server.store().name(), server.AskTimeout(), unique_timelines_.load());
-  server.session = look;
-  return *look;
+  return std::make_shared<Look>(*target, server.store().name(), server.AskTimeout(), unique_timelines_.load());
 }
 
 Answers PostgresqlShim::Visible(Span<const WriteId> ids, Server& server) {

@@ -25,6 +25,8 @@ class PostgresqlShim final : public Shim {
   // would hold its snapshot, and a standby does not replay what conflicts with one.
   Answers Wait(Span<const WriteId> ids, Server& server, std::chrono::nanoseconds timeout) override;
   void Close(Server& server) noexcept override;
+  bool Renews() const noexcept override { return true; }
+  std::any Renew(const Server& server) override;
   std::string Address(const std::any& target) const override;
   bool NotesReads() const noexcept override { return true; }
 

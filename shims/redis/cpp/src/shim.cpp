@@ -15,6 +15,12 @@ namespace {
 
 using SessionPtr = std::shared_ptr<Session>;
 
+Got<SessionPtr> Open(const Server& server) {
+  const auto target = Target::Of(server.target());
+  if (!target.ok()) return Failure{true, target.error().Words()};
+  return Session::Open(*target, server.AskTimeout());
+}
+
 // A live push channel: the session that `Visible` asks on, too.
 class Tracking final : public Watch {
  public:
@@ -103,6 +109,11 @@ void RedisShim::Close(Server& server) noexcept {
   server.session.reset();
 }
 
+std::any RedisShim::Renew(const Server& server) {
+  auto opened = Open(server);
+  return opened.ok() ? std::any(*opened) : std::any();
+}
+
 std::string RedisShim::Address(const std::any& target) const {
   const auto found = Target::Of(target);
   return found.ok() ? found->Address() : std::string("client");
@@ -137,9 +148,7 @@ Got<SessionPtr> RedisShim::SessionOf(Server& server) {
     (*session)->set_timeout(server.AskTimeout());
     return *session;
   }
-  const auto target = Target::Of(server.target());
-  if (!target.ok()) return Failure{true, target.error().Words()};
-  auto opened = Session::Open(*target, server.AskTimeout());
+  auto opened = Open(server);
   if (opened.ok()) server.session = *opened;
   return opened;
 }

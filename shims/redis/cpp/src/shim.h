@@ -24,6 +24,8 @@ class RedisShim : public Shim {
   Answers Visible(Span<const WriteId> ids, Server& server) override;
   Result<std::unique_ptr<Watch>> OpenWatch(Server& server, std::function<void()> on_change) override;
   void Close(Server& server) noexcept override;
+  bool Renews() const noexcept override { return true; }
+  std::any Renew(const Server& server) override;
   std::string Address(const std::any& target) const override;
   bool NotesReads() const noexcept override { return true; }
 
