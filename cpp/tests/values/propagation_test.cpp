@@ -498,7 +498,7 @@ TEST(OutsideAnyScope, WhatLeavesIsIncompleteOnceTheProcessHasKnownALineage_SCOPE
         const Scope scope;
         const PendingPtr write = scope->Begin("posts");
       },
-      [] { ExtractRequest(HeaderCarrier(Headers{{"baggage", "antipode=1~a..e.1"}}), "10.0.0.7"); },
+      [] { const Scope scope = ExtractRequest(HeaderCarrier(Headers{{"baggage", "antipode=1~a..e.1"}}), "10.0.0.7"); },
       [] { ExtractResponse(HeaderCarrier(Headers{{"antipode-lineage", "1~a..e.1"}}), "inside"); },
   };
   for (const auto& happen : happenings) {
