@@ -54,6 +54,15 @@ class Client:
         self.close()
         self.reopen()
 
+    def publish_to_nowhere(self) -> None:
+        """Publish what comes back. With confirms: without them nobody knows in time, as the page says."""
+        channel = self._channel(track=True)
+        try:
+            channel.confirm_delivery()
+            channel.basic_publish("", "nothing", b"", mandatory=True)
+        finally:
+            channel.connection.close()
+
     def send(self, **properties: Any) -> None:
         """Send a message to the own queue; note what its scope depends on."""
         if not self.queue:
@@ -141,7 +150,7 @@ class RabbitStage(Stage):
         "commit": lambda client: client.wrapped.tx_commit() and None,
         "roll back": lambda client: client.wrapped.tx_rollback() and None,
         "error": lambda client: client.wrapped.queue_declare("nothing", passive=True),
-        "publish to nowhere": lambda client: client.wrapped.basic_publish("", "nothing", b"", mandatory=True),
+        "publish to nowhere": lambda client: client.publish_to_nowhere(),
         "send to oneself": lambda client: client.send(),
         "send what lasts to oneself": lambda client: client.send(delivery_mode=2, headers={"x": "y"}),
         "take": lambda client: client.take(lambda channel, tag: channel.basic_ack(tag)),

@@ -60,9 +60,9 @@ class Region:
 
     @property
     def own(self) -> Any:
-        """A plain channel of the test's own."""
+        """A plain channel of the test's own, which may leave it alone for long."""
         if self._own is None or self._own.is_closed:
-            self._own = self.channel()
+            self._own = self.channel(heartbeat=0)
         return self._own
 
     def exchange(self, kind: str = "fanout") -> str:
