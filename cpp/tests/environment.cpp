@@ -8,6 +8,7 @@
 #include "antipode/logs.h"
 #include "antipode/propagation.h"
 #include "antipode/settings.h"
+#include "context.h"
 #include "telemetry.h"
 #include "text.h"
 
@@ -30,6 +31,7 @@ void BeginAnew() {
   SetPropagationFormats(Formats());
   logs::Reset();
   telemetry::Reset();
+  context::ForgetLineages();
 }
 
 }  // namespace
