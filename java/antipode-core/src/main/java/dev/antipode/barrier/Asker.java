@@ -47,8 +47,7 @@ final class Asker {
   private volatile Exception brokenBy;
   private Watch watch;
   private boolean watchable = true;
-  private long connectedAt = Ticks.LONG_AGO; // the thread's own: since when the shim's connection may be open
-  private long questionTime; // by a question of late and its connection
+  private final Renewal renewal; // the thread's own
   private volatile long questions; // written by the thread alone
   private volatile int knownUnder = -1; // the generation of the store's servers when it was last looked if this is one of them
 
@@ -56,11 +55,17 @@ final class Asker {
     this.inside = inside;
     this.server = server;
     this.pace = new Pace(inside.proofs.growth());
+    this.renewal = new Renewal(server, this::closeChannel);
   }
 
   /** The thread, or null; under the lock. */
   Thread thread() {
     return thread;
+  }
+
+  /** The connection by which the server is asked, and the next one (tests). */
+  Renewal renewal() {
+    return renewal;
   }
 
   /** How many questions the server was asked. */
@@ -330,8 +335,8 @@ final class Asker {
   }
 
   private Answered ask(boolean wanted) {
-    long beganAt = Ticks.now();
-    long askedAt = beganAt;
+    long beganAt;
+    long askedAt = Ticks.now();
     List<WriteId> ids;
     boolean waits; // else it only looks, or follows at leisure (REC-21)
     boolean hurried;
@@ -349,12 +354,9 @@ final class Asker {
     questions = questions + 1;
     List<Visibility> answers;
     try {
-      if (connectedAt == Ticks.LONG_AGO) {
-        connectedAt = askedAt;
-      } else if (shim.reconnects() && askedAt - connectedAt >= Math.max(EngineSettings.now().reconnect(), 10 * questionTime)) {
-        closeChannel(); // the address may lead to another server by now (BAR-55)
-        connectedAt = askedAt;
-      }
+      renewal.beginQuestion(askedAt, EngineSettings.now().reconnect()); // the address may lead to another server by now
+      beganAt = Ticks.now();
+      askedAt = beganAt;
       if (watch == null && watchable && hurried && shim.capabilities().push()) {
         openWatch(shim);
         askedAt = Ticks.now(); // it has just answered
@@ -380,7 +382,7 @@ final class Asker {
     if (shim.ownPace().isZero()) { // such a shim counts its questions by itself
       Telemetry.request(inside.store.name(), wanted ? "wait" : "probe");
     }
-    questionTime = Math.max(Ticks.now() - beganAt, questionTime / 2);
+    renewal.endQuestion(Ticks.now() - beganAt);
     Proof proof = inside.proofs.answered();
     if (proof == null) {
       return Answered.OVERTAKEN;
@@ -467,8 +469,14 @@ final class Asker {
   }
 
   private void closeChannel() {
+    closeChannel(null);
+  }
+
+  /** Close the channel and the connection; {@code following} takes its place (BAR-69). */
+  private void closeChannel(AutoCloseable following) {
     Watch open = watch;
     watch = null;
+    renewal.end();
     inside.proofs.reset(); // first: what was proved goes whatever closing throws
     try {
       if (open != null) {
@@ -478,6 +486,8 @@ final class Asker {
     } catch (RuntimeException | Error error) { // a shim's defect, or our own fault; who waits is told all the same
       Logs.error("AP209", "giving up the connection to " + inside.address + " failed", error);
     }
-    connectedAt = Ticks.LONG_AGO;
+    if (following != null) {
+      server.session(following);
+    }
   }
 }

@@ -219,6 +219,11 @@ public class ServerEngine implements Server {
     }
   }
 
+  /** The connection by which it is asked, and the next one. */
+  Renewal renewal() {
+    return asker.renewal();
+  }
+
   /** How many questions it was asked. */
   public long questions() {
     return asker.questions();

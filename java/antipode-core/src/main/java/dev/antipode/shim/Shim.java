@@ -18,7 +18,8 @@ import java.util.concurrent.Callable;
  * constructor without parameters.
  *
  * <p>All methods that ask a server are called by the engine's one thread for that server, never concurrently for the
- * same server and never in a request. They may block for {@link Server#askTimeout} at most, and then throw.
+ * same server (but for {@link #renew}) and never in a request. They may block for {@link Server#askTimeout} at most, and
+ * then throw.
  */
 public abstract class Shim {
   private RegisteredStore store;
@@ -100,6 +101,22 @@ public abstract class Shim {
    */
   public boolean reconnects() {
     return true;
+  }
+
+  /** Return whether {@link #renew} opens the next connection beside the one that answers (BAR-69). */
+  public boolean renews() {
+    return false;
+  }
+
+  /**
+   * Open a connection to a server, and return what is to be {@link Server#session}; it is closed where nobody wants it any
+   * more. Called on a thread of its own while the server is asked by the connection that is there, so it changes nothing of
+   * the server or the shim.
+   *
+   * @throws Exception what opening throws: the connection that is there goes on answering
+   */
+  public AutoCloseable renew(Server server) throws Exception {
+    throw new UnsupportedOperationException(kind() + " opens no connection beside another");
   }
 
   /** Return what an error that {@link #visible} threw says of why nothing is proved; not asked of {@link #unreachable} ones. */

@@ -88,6 +88,16 @@ class Delegating extends Shim {
   }
 
   @Override
+  public boolean renews() {
+    return real.renews();
+  }
+
+  @Override
+  public AutoCloseable renew(Server server) throws Exception {
+    return real.renew(server);
+  }
+
+  @Override
   public boolean reconnects() {
     return real.reconnects();
   }

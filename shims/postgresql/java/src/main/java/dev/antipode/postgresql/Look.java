@@ -108,6 +108,11 @@ final class Look implements AutoCloseable {
     return relaxed;
   }
 
+  /** Return whether it asks by a connection of the application's pool. */
+  boolean isBorrowed() {
+    return session.isBorrowed();
+  }
+
   /** Return how often it was asked how far it is (tests). */
   long looks() {
     return looks;

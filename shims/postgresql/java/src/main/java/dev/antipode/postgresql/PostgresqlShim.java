@@ -161,16 +161,36 @@ public final class PostgresqlShim extends Shim {
   }
 
   private Look look(Server server) throws IOException, Refused {
-    int millis = (int) Math.max(1, server.askTimeout().toMillis());
     if (server.session() instanceof Look look) {
-      look.timeout(millis);
+      look.timeout(millis(server));
       return look;
     }
-    StoreOptions options = store().options();
-    boolean unique = Boolean.TRUE.equals(options.extra(AntipodePostgres.UNIQUE_TIMELINES));
-    Look look = new Look(target(server.target()), store().name(), millis, unique);
+    Look look = open(server);
     server.session(look);
     return look;
+  }
+
+  private Look open(Server server) throws IOException, Refused {
+    StoreOptions options = store().options();
+    boolean unique = Boolean.TRUE.equals(options.extra(AntipodePostgres.UNIQUE_TIMELINES));
+    return new Look(target(server.target()), store().name(), millis(server), unique);
+  }
+
+  private static int millis(Server server) {
+    return (int) Math.max(1, server.askTimeout().toMillis());
+  }
+
+  @Override
+  public boolean renews() {
+    return true;
+  }
+
+  @Override
+  public Look renew(Server server) throws IOException, Refused {
+    if (server.session() instanceof Look look && look.isBorrowed()) {
+      throw new IOException("the application's pool is to lend one connection at most");
+    }
+    return open(server);
   }
 
   @Override

@@ -60,6 +60,11 @@ final class Session implements AutoCloseable {
     }
   }
 
+  /** Return whether it is a connection of the application's pool. */
+  boolean isBorrowed() {
+    return connection != physical;
+  }
+
   /** The process id that the server (or a pooler before it) gave for this connection. */
   int backend() {
     return physical.getBackendPID();
@@ -149,7 +154,7 @@ final class Session implements AutoCloseable {
   @Override
   public void close() {
     try {
-      if (connection != physical) {
+      if (isBorrowed()) {
         physical.setNetworkTimeout(Runnable::run, timeoutBefore); // a borrowed one goes back as it came
       }
       connection.close();

@@ -156,18 +156,31 @@ public final class RedisShim extends Shim {
   }
 
   @Override
+  public boolean renews() {
+    return true;
+  }
+
+  @Override
+  public Session renew(Server server) throws IOException, ServerError {
+    return new Session(Target.of(server.target()), millis(server));
+  }
+
+  @Override
   public boolean unreachable(Exception error) {
     return error instanceof IOException;
   }
 
   private Session session(Server server) throws IOException, ServerError {
-    int timeout = (int) Math.max(1, server.askTimeout().toMillis());
     if (server.session() instanceof Session open) {
-      open.timeout(timeout);
+      open.timeout(millis(server));
       return open;
     }
-    Session made = new Session(Target.of(server.target()), timeout);
+    Session made = renew(server);
     server.session(made);
     return made;
+  }
+
+  private static int millis(Server server) {
+    return (int) Math.max(1, server.askTimeout().toMillis());
   }
 }

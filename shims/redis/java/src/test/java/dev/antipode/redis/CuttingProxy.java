@@ -10,13 +10,17 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Stands before a server, and cuts connections: once in a reply, or all at once. */
 final class CuttingProxy implements AutoCloseable {
   private volatile int target;
   private final ServerSocket listening;
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
+  private final AtomicInteger held = new AtomicInteger();
+  private volatile CountDownLatch gate = new CountDownLatch(0);
   private volatile String last; // null: cut nothing
   private volatile String command; // null: cut nothing
 
@@ -67,6 +71,16 @@ final class CuttingProxy implements AutoCloseable {
     target = port;
   }
 
+  /** New connections are accepted, and nothing goes through them until the latch is at zero. */
+  void holdNew(CountDownLatch until) {
+    gate = until;
+  }
+
+  /** Return how many connections were held. */
+  int held() {
+    return held.get();
+  }
+
   private static void start(Runnable work) {
     Thread thread = new Thread(work, "cutting-proxy");
     thread.setDaemon(true);
@@ -77,6 +91,10 @@ final class CuttingProxy implements AutoCloseable {
     try {
       while (true) {
         Socket client = listening.accept();
+        if (gate.getCount() > 0) {
+          held.incrementAndGet();
+          gate.await();
+        }
         Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
         open.add(client);
         open.add(server);
@@ -84,7 +102,7 @@ final class CuttingProxy implements AutoCloseable {
         start(() -> pass(client, server, false, cuts));
         start(() -> pass(server, client, true, cuts));
       }
-    } catch (IOException ended) {
+    } catch (IOException | InterruptedException ended) {
       return;
     }
   }
