@@ -73,9 +73,12 @@ class Client:
         self.reopen()
 
     def kill(self) -> None:
-        """Have the server end the connection."""
+        """Have the server end the connection, which it does some time behind its answer."""
         number = self.plain.thread_id() if self._kind == "pymysql" else self.plain.connection_id
-        self.stage.lab.run("a", f"KILL {number}")
+        there = f"SELECT 1 FROM information_schema.processlist WHERE id = {number}"
+        with closing(self.stage.lab.client("a", autocommit=True)) as other:
+            run(other, f"KILL {number}")
+            until(lambda: not run(other, there), CUT_S)
 
     def set_autocommit(self, value: bool) -> None:
         """As each client has it."""
