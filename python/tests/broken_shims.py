@@ -10,7 +10,7 @@ import antipode
 import antipode.memory
 import pytest
 from antipode.memory.node import Cell, Node
-from antipode.need import Group, Need, Proof, release_all
+from antipode.need import Need, Proof, Settled, release_all
 from antipode.scope import Scope
 from antipode.shim import NOT_YET, VISIBLE, Server, Shim, Store, Visibility, not_yet, stores
 from antipode.store import Write
@@ -170,7 +170,7 @@ class PassesInTrouble(PatchedUnderTest):
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
         def answered(self: Server, *_: object) -> None:
-            released: list[Group] = []
+            released: Settled = {}
             for need in self.waiters._take_all():
                 self.waiters._settle(need, VISIBLE, released, Proof(time.monotonic(), self.generation))
             release_all(released)

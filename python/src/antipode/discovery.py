@@ -110,7 +110,7 @@ class Discovery(Server):
         """Have whoever waits here wait at each of the known servers."""
         with self._lock:
             parked, self._parked = self._parked, []
-            over = [need.group for need in parked if self._divide(need)]
+            over = {need.group: need.group.is_alone for need in parked if self._divide(need)}
         release_all(over)
 
     def _divide(self, need: Need) -> bool:
@@ -209,7 +209,7 @@ class Discovery(Server):
     def _settle_all(self, answer: Visibility) -> None:
         with self._lock:
             parked, self._parked = self._parked, []
-            over = [need.group for need in parked if need.group.settle(need, answer)]
+            over = {need.group: need.group.is_alone for need in parked if need.group.settle(need, answer)}
         release_all(over)
 
     # What a server has, and this has not

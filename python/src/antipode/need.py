@@ -3,11 +3,12 @@
 How a barrier ends (BAR-63; the steps are those of `spec/tla/Reopen.tla`, the ages those of `Barrier.tla`):
 1. An answer settles a need under the generation that its server was in when the question was asked, with the time of
    the asking. Both are written under the group's lock, and so is how many needs are open.
-2. Whoever settles the last one notes *the moment*: when its question was asked. Then, with no lock of a server held, he
-   takes the group's lock, under which no proof changes, and compares each with its server's generation. Generations
-   only grow, so what is equal later was equal when the lock was taken: that is the instant at which all stood.
-3. What does not stand is opened again and asked for at once. Where only its age was too great the moment stays, so
-   that one more round is enough however slow the link is; where the data may be others it is another moment.
+2. Whoever settles the last one notes *the moment*: when its question was asked. Then he takes the group's lock, under
+   which no proof changes, and compares each with its server's generation. Generations only grow, so what is equal later
+   was equal when the lock was taken: that is the instant at which all stood.
+3. What does not stand is opened again, with no lock of a server held, and asked for at once. Where only its age was too
+   great the moment stays, so that one more round is enough however slow the link is; where the data may be others it is
+   another moment.
 4. One test-and-set decides who releases. The deadline looks once more itself: what does not stand then is not visible.
 """
 
@@ -17,7 +18,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from antipode.branch_ids import BRANCHES
 from antipode.settings import settings
@@ -298,6 +299,26 @@ class Group:
             need.asked_at, need.generation = asked_at, generation
         return not left
 
+    def end_settled(self) -> bool:
+        """End it where its last need was settled and all proofs stand; return True once: for who is to release it.
+
+        The caller may hold a server's lock. Where this is False somebody is to `conclude` without one.
+        """
+        with self._lock:
+            return not (self._left or self._over or self._stale(self._oldest)) and self._end_once()
+
+    def _stale(self, since: float) -> list[tuple[Need, int, float]]:
+        """Return what does not stand, with its generation and age; the lock is held."""
+        if self.follows:  # nobody relies on a record
+            return []
+        return [
+            (need, need.generation, need.asked_at)
+            for need in self.needs
+            if (need.asked_at < since or need.generation != need.server.generation)
+            and need.needs_proof
+            and not need.renew(since)
+        ]
+
     def conclude(self) -> bool:
         """Return True where no need is open and all proofs stand; ask again at once for what does not (BAR-63).
 
@@ -308,16 +329,9 @@ class Group:
                 if self._left or self._over:
                     return False
                 since = self._oldest
-                stale = [
-                    (need, need.generation, need.asked_at)
-                    for need in self.needs
-                    if (need.asked_at < since or need.generation != need.server.generation)
-                    and need.needs_proof
-                    and not need.renew(since)
-                ]
-                if not stale or self.follows:  # nobody relies on a record
-                    self._over = True
-                    return True
+                stale = self._stale(since)
+                if not stale:
+                    return self._end_once()
             may_be_over = False
             for need, generation, asked_at in stale:
                 if self._open(need, generation, asked_at, since):
@@ -363,9 +377,18 @@ def shown(wanted: Iterable[tuple[Server, WriteId]]) -> list[Need]:
     return group.needs
 
 
-def release_all(groups: Iterable[Group]) -> None:
-    """Wake the barriers whose proofs stand."""
-    _wake(group for group in groups if group.is_alone or group.conclude())
+Settled: TypeAlias = dict[Group, bool]
+"""The barriers whose last need was settled, and whether that has ended them."""
+
+
+def note_settled(group: Group, settled: Settled) -> None:
+    """Note a barrier whose last need was just settled; it ends where its proofs stand. A server's lock may be held."""
+    settled[group] = group.is_alone or group.end_settled()
+
+
+def release_all(settled: Settled) -> None:
+    """Wake the barriers that have ended, and those whose proofs stand by now."""
+    _wake(group for group, is_over in settled.items() if is_over or group.conclude())
 
 
 def end_without(server: Server, groups: Iterable[Group]) -> None:

@@ -21,7 +21,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from antipode.branch_ids import BRANCHES
-from antipode.need import Group, Need, Proof
+from antipode.need import Group, Need, Proof, Settled, note_settled
 from antipode.position_queue import PositionQueue
 from antipode.verdict import VISIBLE, UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.writeid import Ordered, WriteId
@@ -262,7 +262,7 @@ class Waiters:
         queue = self._ordered.get(epoch)
         return None if queue is None else queue.first()
 
-    # Answers; each returns the groups that are over
+    # Answers; each returns the groups whose last need they settled
 
     def answer(
         self,
@@ -273,13 +273,13 @@ class Waiters:
         proof: Proof,
         epoch: str = "",
         lag: float = 0.0,
-    ) -> list[Group]:
+    ) -> Settled:
         """Settle what the answers decide, and the proofs that came with them: the server has applied so much.
 
         proof: by which question they came.
         lag: the server's, in seconds, after this answer, for needs of the epoch that it is in (`epoch`).
         """
-        released: list[Group] = []
+        released: Settled = {}
         if applied and applied != self._applied:
             self._applied, self._moved_at = applied, now
             self._stuck.clear()
@@ -298,16 +298,16 @@ class Waiters:
             self._end_looks(released, epoch, lag, now)
         return released
 
-    def answer_all(self, answer: Visibility) -> list[Group]:
+    def answer_all(self, answer: Visibility) -> Settled:
         """One answer for whoever waits."""
-        released: list[Group] = []
+        released: Settled = {}
         for need in self._take_all():
             self._settle(need, answer, released)
         return released
 
-    def leave_out(self) -> list[Group]:
+    def leave_out(self) -> Settled:
         """The server is out: whoever waits goes on without it."""
-        released: list[Group] = []
+        released: Settled = {}
         for need in self._take_all():
             if not need.done:
                 need.left_out = True
@@ -321,7 +321,7 @@ class Waiters:
         self._branches.clear()
         return needs
 
-    def _end_looks(self, released: list[Group], epoch: str, lag: float, now: float) -> None:
+    def _end_looks(self, released: Settled, epoch: str, lag: float, now: float) -> None:
         """Answer by the first question that was asked for it who only looks (BAR-29) or waits in vain (BAR-40)."""
         looks, self.looks = self.looks, []
         for need in looks:
@@ -340,7 +340,7 @@ class Waiters:
             self._count(need, -1)
             self._forget_other(need)
             if need.group.settle(need, None):
-                released.append(need.group)
+                note_settled(need.group, released)
 
     def _drop_probe(self, epoch: str, applied: int) -> None:
         probe = self.probes.get(epoch)
@@ -348,7 +348,7 @@ class Waiters:
             del self.probes[epoch]
 
     def _answer_position(
-        self, write_id: WriteId, answer: Visibility, now: float, proof: Proof, released: list[Group]
+        self, write_id: WriteId, answer: Visibility, now: float, proof: Proof, released: Settled
     ) -> None:
         version = write_id.version
         assert isinstance(version, Ordered)
@@ -384,7 +384,7 @@ class Waiters:
                 if need.counter >= counter and need.first_round <= self._rounds:
                     need.answer = answer
 
-    def _answer_other(self, write_id: WriteId, answer: Visibility, proof: Proof, released: list[Group]) -> None:
+    def _answer_other(self, write_id: WriteId, answer: Visibility, proof: Proof, released: Settled) -> None:
         others = self._branches if write_id.store == BRANCHES else self._objects
         if answer.verdict is Verdict.NOT_YET:
             for need in others.get(write_id, ()):
@@ -394,7 +394,7 @@ class Waiters:
         for need in others.pop(write_id, ()):
             self._settle(need, answer, released, proof)
 
-    def _settle(self, need: Need, answer: Visibility | None, released: list[Group], proof: Proof | None = None) -> None:
+    def _settle(self, need: Need, answer: Visibility | None, released: Settled, proof: Proof | None = None) -> None:
         if need.done:
             return
         group = need.group
@@ -405,4 +405,4 @@ class Waiters:
         if need.counter >= 0 and self._rounds > need.first_round:  # the first look did not show it (BAR-63)
             need.repeats = False
         if group.settle(need, answer, proof):
-            released.append(group)
+            note_settled(group, released)

@@ -70,6 +70,7 @@ def _scan_of_now() -> Patches:
                     is_whole = False
         return self._end_once()
 
+    yield patch.object(Group, "end_settled", lambda _: False)
     yield patch.object(Group, "conclude", conclude)
 
 
