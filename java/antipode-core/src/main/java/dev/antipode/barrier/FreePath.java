@@ -51,16 +51,26 @@ final class FreePath {
       return null;
     }
     long now = Ticks.now();
+    long proved = 0;
     for (Held need : proof.needs) {
-      if (!need.server.holds(need.epoch, need.counter, now)) {
+      int generation = need.server.generationOfProof(need.epoch, need.counter, now);
+      if (generation < 0) {
         return null;
       }
+      proved += generation;
     }
     for (Known each : proof.stores) {
       // In this order: servers that are named behind the first look are another generation's.
       if (each.store.isDiscoveryDue(now) || each.store.generation() != each.generation) {
         return null;
       }
+    }
+    // Generations only grow: where their sum is that of the proofs, all proofs stood when the last one was looked up (BAR-63).
+    for (Held need : proof.needs) {
+      proved -= need.server.generation();
+    }
+    if (proved != 0) {
+      return null;
     }
     Outcome.FREE.count();
     BarrierLog log = BarrierLog.current();

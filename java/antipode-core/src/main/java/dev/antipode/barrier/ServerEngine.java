@@ -119,7 +119,12 @@ public class ServerEngine implements Server {
 
   /** Whether a fresh proof covers this position: no I/O, no lock (BAR-35). */
   boolean holds(String epoch, long counter, long now) {
-    return inside.proofs.hold(epoch, counter, now);
+    return generationOfProof(epoch, counter, now) >= 0;
+  }
+
+  /** Return the generation of the fresh proof that covers this position; -1 where none does (BAR-63). */
+  int generationOfProof(String epoch, long counter, long now) {
+    return inside.proofs.generationOfProof(epoch, counter, now);
   }
 
   /** How far the server was last seen in an epoch, unsigned; null where it has not said. */

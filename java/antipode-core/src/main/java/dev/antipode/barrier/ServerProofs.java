@@ -95,9 +95,10 @@ final class ServerProofs {
     }
   }
 
-  /** Whether a fresh proof covers this position. */
-  boolean hold(String epoch, long counter, long now) {
-    return isFresh(proofs, epoch, counter, now);
+  /** Return the generation of the fresh proof that covers this position; -1 where none does. */
+  int generationOfProof(String epoch, long counter, long now) {
+    Proofs known = proofs;
+    return isFresh(known, epoch, counter, now) ? known.generation() : -1;
   }
 
   /** Return what proves a position without a question: an answer to others, which is fresh enough; null where nothing does. */

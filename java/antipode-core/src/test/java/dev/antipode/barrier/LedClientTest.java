@@ -109,6 +109,21 @@ class LedClientTest {
     }
   }
 
+  /** BAR-35, BAR-63: all proofs stand at one moment, also where one is lost while the others are looked at. */
+  @Test
+  void theFreePathSeesAProofThatIsLostWhileItLooks() {
+    register();
+    try (LineageScope scope = Antipode.scope(EngineTest.at(5))) {
+      assertThat(scope).isNotNull();
+      untilFree();
+      meanwhile.set(() -> {
+        old.applied = 0;
+        old.server.reset();
+      });
+      assertThat(free()).isNull();
+    }
+  }
+
   /** BAR-35, BAR-65: another barrier has the new ones named while the free path looks where the client leads. */
   @Test
   void theFreePathSeesServersThatAreNamedWhileItLooks() {
