@@ -479,15 +479,22 @@ final class Asker {
     renewal.end();
     inside.proofs.reset(); // first: what was proved goes whatever closing throws
     try {
-      if (open != null) {
-        open.close();
-      }
-      inside.store.shim().close(server);
+      closeAll(open);
     } catch (RuntimeException | Error error) { // a shim's defect, or our own fault; who waits is told all the same
       Logs.error("AP209", "giving up the connection to " + inside.address + " failed", error);
     }
     if (following != null) {
       server.session(following);
+    }
+  }
+
+  private void closeAll(Watch open) {
+    try {
+      if (open != null) {
+        open.close();
+      }
+    } finally {
+      inside.store.shim().close(server); // whatever the channel throws: the last connection answers no more (BAR-69)
     }
   }
 }

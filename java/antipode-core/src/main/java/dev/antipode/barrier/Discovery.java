@@ -77,6 +77,7 @@ public class Discovery extends ServerEngine {
   private final Function<Object, ?> looking;
   private final Whose whose;
   private volatile Consumer<Object> meeting = client -> {};
+  private volatile String unmet = ""; // why the connections that the client holds could not be looked at
   private volatile Object looked; // how the client was when its last answer was asked for
   private volatile Map<String, ServerEngine> servers = Map.of(); // of the last answer that was not empty
   private volatile long givenAt = Ticks.LONG_AGO;
@@ -137,11 +138,20 @@ public class Discovery extends ServerEngine {
 
   // What the store asks
 
-  /** Let the servers join to which the connections lead that the client holds (BAR-68). */
+  /**
+   * Let the servers join to which the connections lead that the client holds (BAR-68). Where that fails nobody knows where they
+   * lead, as with a question that fails.
+   */
   public void meetHeld() {
     Object known = client.get();
-    if (known != null) {
+    if (known == null) {
+      return;
+    }
+    try {
       meeting.accept(known);
+      unmet = "";
+    } catch (RuntimeException | LinkageError error) { // a pool's own fault, or another version of it
+      unmet = "the connections that its client holds cannot be looked at: " + error;
     }
   }
 
@@ -167,6 +177,9 @@ public class Discovery extends ServerEngine {
 
   /** Return whether its answer stands. */
   public boolean isKnown(long now) {
+    if (!unmet.isEmpty()) {
+      return false;
+    }
     if (givenAt == Ticks.LONG_AGO || whose.isOnce()) {
       return givenAt != Ticks.LONG_AGO && !isChanged();
     }
@@ -237,6 +250,11 @@ public class Discovery extends ServerEngine {
     Object known = client.get();
     if (known == null) {
       given(questionAt); // nobody waits for what it would have said
+      return;
+    }
+    meetHeld();
+    if (!unmet.isEmpty()) {
+      missed(unmet);
       return;
     }
     Object now = looking.apply(known);
@@ -319,7 +337,7 @@ public class Discovery extends ServerEngine {
 
   /** Return what a store without this answer is unproven for. */
   UnprovenKind kind() {
-    return whose.isOnce() ? UnprovenKind.NOT_OPENED : UnprovenKind.DISCOVERY;
+    return whose.isOnce() && unmet.isEmpty() ? UnprovenKind.NOT_OPENED : UnprovenKind.DISCOVERY;
   }
 
   private void settleAll(Visibility answer) {
@@ -374,11 +392,6 @@ public class Discovery extends ServerEngine {
   synchronized void giveUp(Need need) {
     parked.remove(need);
     need.group.settle(need, missing());
-  }
-
-  @Override
-  boolean holds(String epoch, long counter, long now) {
-    return false;
   }
 
   @Override

@@ -1,7 +1,9 @@
 package dev.antipode.shim;
 
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.List;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.Consumer;
@@ -29,6 +31,14 @@ public final class MetConnections {
 
   /** Let the servers join to which these connections lead. */
   public void meetAll(Collection<?> connections) {
-    connections.forEach(this::meet);
+    List<Object> others = new ArrayList<>(0);
+    synchronized (met) { // once for all: every barrier comes by
+      for (Object each : connections) {
+        if (!met.contains(each)) {
+          others.add(each);
+        }
+      }
+    }
+    others.forEach(this::meet);
   }
 }

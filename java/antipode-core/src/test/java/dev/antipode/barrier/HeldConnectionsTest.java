@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -86,6 +87,24 @@ class HeldConnectionsTest {
           BarrierOptions.defaults().timeout(Duration.ofMillis(100)).onTimeout(Policy.PROCEED));
       assertThat(late.satisfied()).as(late.explain()).isFalse();
     }
+  }
+
+  /** A pool's own fault, or another version of it, is one of discovery: no barrier fails by it, and none passes (BAR-68). */
+  @Test
+  void thoseThatCannotBeLookedAtAreNotKnown() {
+    AtomicReference<RuntimeException> fault = new AtomicReference<>(new IllegalStateException("no such field"));
+    store.expectServer(PLAIN, "another client", held, it -> List.of(said), it -> "")
+        .watchHeld(it -> {
+          if (fault.get() != null) {
+            throw fault.get();
+          }
+        })
+        .found(List.of(said));
+    BarrierResult unproven = Antipode.barrier(EngineTest.proceeding(EngineTest.at(5), Duration.ofMillis(100)));
+    assertThat(unproven.satisfied()).as(unproven.explain()).isFalse();
+    assertThat(unproven.explain()).contains("no such field");
+    fault.set(null);
+    assertThat(Antipode.barrier(PATIENT).satisfied()).isTrue();
   }
 
   @Test

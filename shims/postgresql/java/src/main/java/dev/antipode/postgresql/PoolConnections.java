@@ -17,10 +17,11 @@ import org.postgresql.core.BaseConnection;
 
 /** The connections that a DataSource's pools hold, handed out or not, by the fields they are in: none tells (BAR-68). */
 final class PoolConnections {
+  // Tomcat's busy ones first: one that is given back between the two looks is found among the idle ones.
   /** By a pool's class: the ways to its connections, from field to field, through all that a collection on the way holds. */
   private static final Map<String, List<String>> WAYS = Map.of(
       "com.zaxxer.hikari.HikariDataSource", List.of("pool.connectionBag.sharedList.connection"),
-      "org.apache.tomcat.jdbc.pool.DataSourceProxy", List.of("pool.idle.connection", "pool.busy.connection"),
+      "org.apache.tomcat.jdbc.pool.DataSourceProxy", List.of("pool.busy.connection", "pool.idle.connection"),
       "org.apache.commons.dbcp2.BasicDataSource", List.of("connectionPool.allObjects.object"),
       "org.apache.commons.dbcp2.PoolingDataSource", List.of("pool.allObjects.object"),
       "org.apache.tomcat.dbcp.dbcp2.BasicDataSource", List.of("connectionPool.allObjects.object"),
@@ -89,8 +90,9 @@ final class PoolConnections {
   }
 
   private static Object valueOf(Object holder, String name) {
-    Optional<Field> field =
-        FIELDS.get(holder.getClass()).computeIfAbsent(name, first -> field(holder.getClass(), name));
+    Map<String, Optional<Field>> fields = FIELDS.get(holder.getClass());
+    Optional<Field> known = fields.get(name);
+    Optional<Field> field = known != null ? known : fields.computeIfAbsent(name, first -> field(holder.getClass(), name));
     try {
       return field.isEmpty() ? null : field.get().get(holder);
     } catch (IllegalAccessException error) {
