@@ -180,9 +180,10 @@ Lineage LineageOutside(Direction direction, const Site& site) {
   telemetry::Incomplete("unscoped", "");
   if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("unscoped", "", nullptr, site.ToString());
   logs::Warn("AP418", "unscoped " + site.ToString(),
-             "what left outside any scope (" + Words(direction) + ") is marked incomplete: nobody knows what it depends "
-             "on. Hand the scope to the thread with antipode::Carry(), or open one: with antipode::Scope what begins "
-             "here depends on nothing before it. site=" + site.ToString());
+             "what left outside any scope (" + Words(direction) +
+                 ") is marked incomplete: nobody knows what it depends on. Hand the scope to the thread with "
+                 "antipode::Carry(), or open one: with antipode::Scope what begins here depends on nothing before it. "
+                 "site=" + site.ToString());
   return Lineage().MarkedIncomplete();
 }
 

@@ -101,6 +101,7 @@ void ReceiveText(LineageScope& scope, std::string_view text, const MessageOption
 
 Result<std::optional<std::string>> OutgoingMessage(std::optional<bool> lineage_out, Site site) {
   const ScopePtr scope = CurrentScope();
+  if (scope == nullptr && !JudgeMessageOut(*CurrentTrust(), lineage_out).accepted) return std::optional<std::string>();
   const Result<Lineage> leaving =
       scope == nullptr ? LineageOutside(Direction::kMessageOut, site) : Leaving(*scope, site);
   if (!leaving) return leaving.error();

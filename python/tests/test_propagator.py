@@ -7,7 +7,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode import WriteId
-from antipode.carriers import Formats
+from antipode.carriers import Formats, read
 from antipode.propagation import (
     AntipodePropagator,
     approve,
@@ -265,3 +265,27 @@ def test_instrumenting_again_follows_the_application() -> None:
     assert "baggage" in propagate.get_global_textmap().fields
     uninstrument()
     assert propagate.get_global_textmap() is other
+
+
+@pytest.mark.parametrize("trust", ["private", "all"])
+@pytest.mark.parametrize("order", [None, "tracecontext,antipode", "tracecontext,baggage,antipode"])
+@pytest.mark.parametrize("given", [{"antipode-lineage": TEXT}, {"baggage": f"antipode={TEXT}"}], ids=str)
+def test_outside_any_scope_the_applications_own_lineage_is_not_overwritten(
+    trust: str, order: str | None, given: dict[str, str], own_propagators: None
+) -> None:
+    """SCOPE-31: an outbox relay's."""
+    antipode.configure(trust=trust)
+    antipode.append(BEFORE)
+    if order is None:
+        instrument()
+    else:
+        named = {"tracecontext": TraceContextTextMapPropagator(), "baggage": W3CBaggagePropagator()}
+        propagate.set_global_textmap(
+            CompositePropagator([named.get(each) or AntipodePropagator() for each in order.split(",")])
+        )
+    carrier, other = dict(given), {}
+    with approve("b"):
+        propagate.inject(carrier)
+        propagate.inject(other)
+    assert read(carrier).texts == (TEXT,)
+    assert read(other).texts == ("1~_.i",)

@@ -7,14 +7,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from antipode import ConfigurationError, Redeliver
+from antipode import ConfigurationError, Redeliver, WriteId
 from antipode.messages import HEADER, JMS_HEADER
+from antipode.operations import append
 from antipode.queue_messages import (
     MessageDelivery,
     QueueOptions,
     delivered,
     note_unstamped,
     redeliver_seconds,
+    text_to_send,
 )
 from antipode.testing import isolated
 from fakes import fake_store
@@ -102,3 +104,11 @@ def test_a_message_that_was_settled_does_not() -> None:
     with pytest.raises(Redeliver):
         handle()
     assert told == ["ended"]
+
+
+def test_another_messages_lineage_that_is_not_believed_leaves_a_mark_outside_any_scope() -> None:
+    """SCOPE-31, TRUST-5: it goes, and nothing says any more what the message depends on."""
+    append(WriteId.position("s", "e", 1))
+    assert text_to_send(options(), {HEADER: TEXT}, None) == TEXT
+    assert text_to_send(options(lineage_in=False), {HEADER: TEXT}, None) == "1~_.i"
+    assert text_to_send(options(), {}, None) == "1~_.i"

@@ -53,7 +53,7 @@ struct Stamp {
   std::optional<bool> lineage_out;
   /// What the message's own headers brought, as far as it was believed: of another message than the scope's.
   Lineage carried;
-  /// Whether they brought one at all: outside any scope that says what the message depends on (SCOPE-31).
+  /// Whether they brought one that was believed: outside any scope that says what the message depends on (SCOPE-31).
   bool is_anothers = false;
   /// The message's own identifier (`track`, SHIM-17).
   std::optional<WriteId> own;

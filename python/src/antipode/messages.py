@@ -61,7 +61,12 @@ def outgoing_message(*, lineage_out: bool | None = None, scope: Scope | None = N
     Raises PendingWriteError with `on_pending=raise`.
     """
     scope = scope or current_scope()
-    lineage = lineage_outside(Direction.MESSAGE_OUT) if scope is None else leaving(scope)
+    if scope is not None:
+        lineage = leaving(scope)
+    elif judge_message_out(trust_settings(), lineage_out).accepted:
+        lineage = lineage_outside(Direction.MESSAGE_OUT)
+    else:
+        return None
     return message_text(lineage, lineage_out=lineage_out, sender=scope)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
@@ -115,6 +115,8 @@ class AntipodePropagator(TextMapPropagator):
                 self._inner.inject(carrier, context, setter)
             return
         text = _approved_text(context)
+        if text is not None and scope_in(context) is None:
+            text = _given_text(carrier) or text
         if self._inner is None:
             self._beside(carrier, context, setter, text)
         else:
@@ -158,6 +160,15 @@ class AntipodePropagator(TextMapPropagator):
             setter.set(carrier, JAEGER_HEADER, text)
         if line is None and (behind_baggage or not jaeger):
             setter.set(carrier, LINEAGE_HEADER, text)
+
+
+def _given_text(carrier: Any) -> str | None:
+    """Return the lineage that the application put there itself (SCOPE-31); None where one cannot be seen."""
+    try:
+        texts = read(carrier if isinstance(carrier, Mapping) else list(carrier)).texts
+    except (TypeError, ValueError, AttributeError):
+        return None
+    return texts[0] if len(texts) == 1 else None
 
 
 def _encoded(context: otel.Context) -> str:

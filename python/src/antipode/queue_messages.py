@@ -240,4 +240,6 @@ def _received(options: QueueOptions, carried: Mapping[str, Any], scope: Scope | 
         recording = recorder()
         if recording is not None and scope is not None:
             recording.joined(other, scope)
+        if scope is None and any(gap.reason == "untrusted" for gap in other.gaps):
+            return other.lineage | lineage_outside(Direction.MESSAGE_OUT)  # what said what it depends on goes
         return other.lineage

@@ -74,8 +74,9 @@ bool CameWith(const ScopePtr& scope, const Carried& carried) {
   });
 }
 
-// The lineage of another message whose properties are published here, as far as it may be believed.
-Lineage Received(const Told& told, Carried& carried) {
+// Takes the lineage of another message whose properties are published here, as far as it may be believed. Where it may
+// not, nothing says what this one depends on (SCOPE-31).
+void Receive(const Told& told, Carried& carried, ::antipode::Stamp& stamp) {
   MessageOptions options;
   options.lineage_in = told.lineage_in;
   options.sender = "a message to " + told.store->name();
@@ -83,7 +84,10 @@ Lineage Received(const Told& told, Carried& carried) {
   const ScopePtr sender = CurrentScope();
   const Scope other = MessageScope(TableCarrier(table), options);
   history::Joined(other.shared(), sender);
-  return other.lineage();
+  stamp.carried = other.lineage();
+  const std::vector<Gap> gaps = other->gaps();
+  const auto is_dropped = [](const Gap& gap) { return gap.reason == "untrusted"; };
+  stamp.is_anothers = std::none_of(gaps.begin(), gaps.end(), is_dropped);
 }
 
 // Takes another message's mark out, whose arrival this one would prove (PROP-37). A `message_id` is a mark where the
@@ -209,8 +213,7 @@ Result<void> Stamp(const Told& told, Properties& properties, std::optional<Write
   stamp.lineage_out = told.lineage_out;
   stamp.own = std::move(own);
   stamp.stamped = told.stamped && told.store->records();
-  stamp.is_anothers = !carried.entries.empty() && !CameWith(CurrentScope(), carried);
-  if (stamp.is_anothers) stamp.carried = Received(told, carried);
+  if (!carried.entries.empty() && !CameWith(CurrentScope(), carried)) Receive(told, carried, stamp);
   Result<std::optional<std::string>> text = StampedText(stamp, site);
   if (!text) return text.error();
   if (!*text && carried.entries.empty()) return {};

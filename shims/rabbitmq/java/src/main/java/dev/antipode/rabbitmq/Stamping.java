@@ -181,7 +181,9 @@ final class Stamping {
       if (scope != null) {
         Recorder.noteCopy(other, scope);
       }
-      return other.lineage();
+      boolean isDropped = scope == null && other.gaps().stream().anyMatch(gap -> gap.reason().equals("untrusted"));
+      // What said what it depends on goes, and leaves nothing in its place (SCOPE-31).
+      return isDropped ? other.lineage().union(Messages.leaving(null)) : other.lineage();
     }
   }
 
