@@ -1,5 +1,7 @@
 #include "binding.h"
 
+#include <sys/stat.h>
+
 #include <utility>
 
 #include "antipode/logs.h"
@@ -12,6 +14,12 @@ namespace {
 // After a refusal the position is asked for again so much later: the right may have been granted.
 constexpr auto kDenied = std::chrono::seconds(10);
 
+// The number of a connection's socket, which no other one has; 0 where there is none.
+ino_t SocketOf(const redisContext& context) {
+  struct stat facts{};
+  return fstat(context.fd, &facts) == 0 ? facts.st_ino : 0;
+}
+
 }  // namespace
 
 Binding::Binding(const redisContext& context, std::shared_ptr<Store> joined, std::shared_ptr<Lead> own, Target reached,
@@ -23,7 +31,7 @@ Binding::Binding(const redisContext& context, std::shared_ptr<Store> joined, std
       resting(options),
       marker(shim().MarkerAt(store->name(), target)),
       place_(Target::Reached(context)),
-      peer_(Target::Peer(context)),
+      socket_(SocketOf(context)),
       lead_(std::move(own)) {
   marker->AddUser();
 }
@@ -31,24 +39,21 @@ Binding::Binding(const redisContext& context, std::shared_ptr<Store> joined, std
 Binding::~Binding() { marker->RemoveUser(); }
 
 void Binding::Reach(const redisContext& context) {
-  const bool is_there = LeadsThere(context);
-  if (is_there && lead_->Counts(context.fd)) return;
-  if (!is_there) {
-    place_ = Target::Reached(context);
-    peer_ = Target::Peer(context);
-    target.LeadTo(place_);
+  bool is_there = true;
+  const ino_t socket = SocketOf(context);
+  if (socket == 0 || socket != socket_) {  // else its words count when it is made anew (BAR-68)
+    const Target place = Target::Reached(context);
+    is_there = place.Address() == place_.Address();
+    place_ = place;
+    socket_ = socket;
   }
+  if (is_there && lead_->Counts(context.fd)) return;
+  if (!is_there) target.LeadTo(place_);
   lead_ = store->Reach(lead_, options, std::any(target), target.Address(), context.fd);
   server = lead_->server();
   marker->RemoveUser();
   marker = shim().MarkerAt(store->name(), target);
   marker->AddUser();
-}
-
-bool Binding::LeadsThere(const redisContext& context) const {
-  if (place_.IsNamedBy(context)) return true;
-  const auto peer = peer_ ? Target::Peer(context) : std::nullopt;
-  return peer && peer->Address() == peer_->Address();  // its words count when it is made anew (BAR-68)
 }
 
 std::chrono::nanoseconds Binding::Timeout() const { return TimeoutOf(name(), options.timeout); }

@@ -4,9 +4,10 @@
 
 #include <hiredis/hiredis.h>
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "antipode/lead.h"
@@ -51,11 +52,8 @@ struct Binding {
   std::string why_denied;
 
  private:
-  // Whether the connection leads where it led.
-  bool LeadsThere(const redisContext& context) const;
-
   Target place_;  // where the connection leads, by its words or by its peer
-  std::optional<Target> peer_;
+  ino_t socket_;
   std::shared_ptr<Lead> lead_;
   std::chrono::steady_clock::time_point denied_until_{};
 };

@@ -55,6 +55,30 @@ bool IsElsewhere(const Target& peer, const Target& words) {
   return peer.port != words.port || (is_number && peer.host != words.host);
 }
 
+// The peer of an open connection; nothing where it has none, or a socket's path.
+std::optional<Target> Peer(const redisContext& context) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  if (getpeername(context.fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return std::nullopt;
+  Target target;
+  const void* number = nullptr;
+  if (peer.ss_family == AF_INET) {
+    const auto& found = reinterpret_cast<const sockaddr_in&>(peer);
+    number = &found.sin_addr;
+    target.port = ntohs(found.sin_port);
+  } else if (peer.ss_family == AF_INET6) {
+    const auto& found = reinterpret_cast<const sockaddr_in6&>(peer);
+    number = &found.sin6_addr;
+    target.port = ntohs(found.sin6_port);
+  } else {
+    return std::nullopt;
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (inet_ntop(peer.ss_family, number, text.data(), text.size()) == nullptr) return std::nullopt;
+  target.host = text.data();
+  return target;
+}
+
 }  // namespace
 
 std::string Target::Address() const {
@@ -133,36 +157,6 @@ Target Target::Reached(const redisContext& context) {
     if (const auto peer = Peer(context); peer && IsElsewhere(*peer, target)) return *peer;
   }
   return target;
-}
-
-std::optional<Target> Target::Peer(const redisContext& context) {
-  sockaddr_storage peer{};
-  socklen_t size = sizeof peer;
-  if (getpeername(context.fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return std::nullopt;
-  Target target;
-  const void* number = nullptr;
-  if (peer.ss_family == AF_INET) {
-    const auto& found = reinterpret_cast<const sockaddr_in&>(peer);
-    number = &found.sin_addr;
-    target.port = ntohs(found.sin_port);
-  } else if (peer.ss_family == AF_INET6) {
-    const auto& found = reinterpret_cast<const sockaddr_in6&>(peer);
-    number = &found.sin6_addr;
-    target.port = ntohs(found.sin6_port);
-  } else {
-    return std::nullopt;
-  }
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (inet_ntop(peer.ss_family, number, text.data(), text.size()) == nullptr) return std::nullopt;
-  target.host = text.data();
-  return target;
-}
-
-bool Target::IsNamedBy(const redisContext& context) const {
-  if (context.connection_type == REDIS_CONN_UNIX) {
-    return context.unix_sock.path == nullptr || path == context.unix_sock.path;
-  }
-  return context.tcp.host == nullptr || (port == context.tcp.port && host == context.tcp.host);
 }
 
 void Target::LeadTo(const Target& place) {

@@ -32,10 +32,6 @@ struct Target {
   // Where a connection leads: its peer where its words are another server's by now (BAR-68), else its words. A name is
   // not resolved; empty where it says nothing.
   static Target Reached(const redisContext& context);
-  // The peer of an open connection; nothing where it has none, or a socket's path.
-  static std::optional<Target> Peer(const redisContext& context);
-  // Whether a connection's words are this place; also where it says nothing.
-  bool IsNamedBy(const redisContext& context) const;
   // Leads to that place from now on, with its own database and credentials.
   void LeadTo(const Target& place);
 

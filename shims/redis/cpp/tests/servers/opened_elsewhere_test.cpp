@@ -72,6 +72,15 @@ TEST_F(OpenedElsewhereTest, OneWhoseNameWasChangedSince_BAR_68) {
   IsJudged(reader, "b1", "its name was changed");
 }
 
+TEST_F(OpenedElsewhereTest, OneThatWasMadeAnewAndThenGotAnotherName_BAR_68) {
+  Connection reader = Alone(Connect("b1"));
+  ASSERT_EQ(reader.Reconnect(), REDIS_OK);
+  free(reader.context()->tcp.host);
+  reader.context()->tcp.host = strdup("nowhere.invalid");
+  reader.Command("GET before");
+  IsJudged(reader, "b1", "made anew, and its name was changed");
+}
+
 // Where a connection does not say, as one that was made of a descriptor, the URL's word is taken.
 TEST_F(OpenedElsewhereTest, OneThatDoesNotSayWhereItLeads_BAR_52) {
   redisContext* const plain = Connect("b1");
