@@ -175,7 +175,8 @@ bool IsShared(const Carrier& headers, std::string_view method, int status) {
   const Lines expires = lines(kExpires);
   const bool is_guessed =
       status == kNotModified || (!lines(kModified).empty() && Has(kGuessed, std::max(status, 0)));
-  const bool otherwise = expires.empty() ? is_guessed && !is_by_place : !std::all_of(expires.begin(), expires.end(), IsPast);
+  const bool is_past = std::all_of(expires.begin(), expires.end(), IsPast);
+  const bool otherwise = expires.empty() ? is_guessed && !is_by_place : !is_past;
   if (Shares(lines(kControl), otherwise)) return true;
   return std::any_of(found.begin(), found.end(),
                      [](const auto& each) { return IsTargeted(each.first) && Shares(each.second, false); });

@@ -13,9 +13,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,21 +94,21 @@ class TextMapCarrier : public Carrier {
                                                            "expires",          "last-modified",     "x-accel-expires",
                                                            "content-location"};
     const auto get = [this](std::string_view name) { return detail::View(from_.Get(detail::View(name))); };
-    std::vector<std::string> listed;  // each once, as it is spelled there: a carrier may tell spellings apart
-    from_.Keys([&listed, &get](api::nostd::string_view key) {
-      const std::string_view name = detail::View(key);
-      const auto is_same = [&](const std::string& each) { return IsSameHeader(each, name) && get(each) == get(name); };
-      if (std::none_of(listed.begin(), listed.end(), is_same)) listed.emplace_back(name);
+    std::vector<std::string> listed;  // as it is spelled there: a carrier may tell spellings apart
+    std::set<std::pair<std::string, std::string>> seen;
+    from_.Keys([&](api::nostd::string_view key) {
+      std::string name(detail::View(key));
+      std::string lower = name;
+      for (char& each : lower) each = static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+      const bool is_read = TellsCaches(name) || std::find(kOthers.begin(), kOthers.end(), lower) != kOthers.end();
+      if (is_read && seen.emplace(lower, std::string(get(name))).second) listed.push_back(std::move(name));
       return true;
     });
     const auto visit_unlisted = [&](std::string_view name) {
       const auto is_same = [name](const std::string& each) { return IsSameHeader(each, name); };
       if (std::none_of(listed.begin(), listed.end(), is_same) && !get(name).empty()) visit(name, get(name));
     };
-    for (const std::string& name : listed) {
-      const auto is_same = [&name](std::string_view each) { return IsSameHeader(each, name); };
-      if (TellsCaches(name) || std::any_of(kOthers.begin(), kOthers.end(), is_same)) visit(name, get(name));
-    }
+    for (const std::string& name : listed) visit(name, get(name));
     std::for_each(kOthers.begin(), kOthers.end(), visit_unlisted);
     std::for_each(kOfCaches.begin(), kOfCaches.end(), visit_unlisted);
   }
@@ -187,7 +189,8 @@ class AntipodePropagator : public api::context::propagation::TextMapPropagator {
   /// Writes the lineage where this very call was approved, or under `trust=all` (TRUST-25).
   void Inject(api::context::propagation::TextMapCarrier& carrier,
               const api::context::Context& context) noexcept override {
-    const std::optional<std::string> text = ApprovedText();
+    std::optional<std::string> text = ApprovedText();
+    if (text && CurrentScope() == nullptr && HasLineage(carrier)) text.reset();  // the application's own (SCOPE-31)
     const api::context::Context quiet = WithoutOurs(context);
     const auto baggage = api::baggage::GetBaggage(quiet);
     const bool fits = text && formats_.baggage && Fits(*baggage, *text);
@@ -207,6 +210,11 @@ class AntipodePropagator : public api::context::propagation::TextMapPropagator {
   }
 
  private:
+  static bool HasLineage(const api::context::propagation::TextMapCarrier& carrier) {
+    const auto has = [&carrier](std::string_view name) { return !carrier.Get(detail::View(name)).empty(); };
+    return has(kLineageHeader) || has(kJaegerHeader);
+  }
+
   using Baggage = api::baggage::Baggage;
   using Members = std::vector<std::pair<std::string, std::string>>;
 

@@ -223,6 +223,21 @@ TEST_F(OpenTelemetry, CarriersServeTheFourFunctions) {
   EXPECT_EQ(scope.lineage().Serialize(), "1~a..e.1");
 }
 
+// An outbox relay's.
+TEST_F(OpenTelemetry, OutsideAnyScopeTheApplicationsOwnLineageStays_SCOPE_31) {
+  Append(*WriteId::Position("posts", "e", 7));
+  MapCarrier own;
+  own.headers = {{"antipode-lineage", "1~a..e.1"}};
+  MapCarrier other;
+  {
+    const otel::Approval approval("inside");
+    RoundBaggage().Inject(own, api_context());
+    RoundBaggage().Inject(other, api_context());
+  }
+  EXPECT_EQ(own.headers, (Headers{{"antipode-lineage", "1~a..e.1"}}));
+  EXPECT_EQ(other.headers, (Headers{{"baggage", "antipode=1~_.i"}}));
+}
+
 TEST_F(OpenTelemetry, InstrumentGoesRoundTheGlobalPropagatorOnce_PROP_24) {
   using Global = opentelemetry::context::propagation::GlobalTextMapPropagator;
   const auto before = Global::GetGlobalPropagator();
