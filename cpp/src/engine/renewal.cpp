@@ -158,15 +158,16 @@ Duration Renewal::Left(Duration life) const {
 // its end, and none is opened beside it.
 Renewal::OpeningPtr Renewal::Begin() {
   if (!inside_.shim->Renews() || !threads::MayStart()) return nullptr;
-  JoinThoseThatAreOver();
-  const auto opening = std::make_shared<Opening>();
-  const std::lock_guard<std::mutex> lock(inside_.mutex);
+  OpeningPtr opening;
   try {
+    JoinThoseThatAreOver();
+    opening = std::make_shared<Opening>();
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
     begun_.reserve(begun_.size() + 1);  // first: a thread that runs is to be joined
     opening->Start(server_, *inside_.shim);
     begun_.push_back(opening);
   } catch (const std::exception&) {
-    opening->Fail();
+    if (opening != nullptr) opening->Fail();
   }
   return opening;
 }

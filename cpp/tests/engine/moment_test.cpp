@@ -323,6 +323,19 @@ TEST_F(MomentTest, TheProofThatIsKeptIsOfTheServersOfTheEnd_BAR_35_BAR_65) {
   store_->Retire();  // its thread calls what stands here
 }
 
+// Two such proofs might never have stood at one moment.
+TEST_F(MomentTest, AProofThatWasDroppedAndMadeAnewIsNoneThatIsKept_BAR_35_BAR_63) {
+  StartTwo(60s);
+  late_->applied = 5;
+  const Scope scope(wanted_);
+  const auto is_free = [&] { return FreePass(*scope.shared(), Proceeding(60s)).has_value(); };
+  ASSERT_TRUE(Barrier(Proceeding(60s)).satisfied());
+  ASSERT_TRUE(is_free());
+  Of(late_).Reset();
+  std::thread([&] { EXPECT_TRUE(Passes()); }).join();  // outside the scope
+  EXPECT_FALSE(is_free());
+}
+
 // What would only have had to be shown once more is no late write.
 TEST_F(MomentTest, APlaceThatIsRefusedSaysSoAndNothingElse_BAR_39) {
   words_.max_waiters = 1;
