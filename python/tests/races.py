@@ -287,6 +287,7 @@ MUTANTS: Final = {
         "_ask",
         {"self._asked_at, self._asked_under)": "self._asked_at, self.generation)", "self._asked_under != ": "None is "},
     ),
+    "comparesUnderLock": Mutant(Group, "end_settled", {" or self._stale(self._oldest)": ""}),
     "onlyOnce": Mutant(Group, "_end_once", {"= not self._over, True": "= True, True"}),
 }
 """By the rules of `spec/tla/Reopen.tla`."""
@@ -304,5 +305,6 @@ def without(rule: str) -> Iterator[None]:
     made: dict[str, Any] = {}
     assert module.__file__ is not None
     exec(compile("from __future__ import annotations\n" + text, module.__file__, "exec"), vars(module), made)
-    with patch.object(owner, method, made[method]), patch.object(Group, "end_settled", lambda _: False):
+    patches = {"end_settled": lambda _: False} | ({method: made[method]} if owner is Group else {})
+    with patch.object(owner, method, made[method]), patch.multiple(Group, **patches):
         yield

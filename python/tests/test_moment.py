@@ -350,6 +350,20 @@ def test_the_deadline_looks_for_itself() -> None:
     assert not group.conclude(), "and nobody is woken behind it"
 
 
+def test_one_that_ended_and_was_not_woken_is_looked_at_by_the_deadline() -> None:
+    """BAR-61, BAR-63: a fault of our own came between the last answer and the waking."""
+    first, second = _Parking(), _Parking()
+    group, released = _group([first, second])
+    group.has_waited = True
+    now = time.monotonic()
+    for need in group.needs:
+        group.settle(need, VISIBLE, Proof(now, 0))
+    assert group.end_settled()
+    assert not released
+    second.generation += 1
+    assert group.end() == [group.needs[1]]
+
+
 def test_a_place_that_is_refused_says_so_and_nothing_else() -> None:
     """BAR-39, BAR-64: what would only have had to be shown once more is no late write."""
     antipode.configure(max_waiters=1, free_path_ttl=60)

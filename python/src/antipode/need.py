@@ -137,6 +137,7 @@ class Group:
         "has_waited",
         "is_alone",
         "is_outdated",
+        "is_released",
         "looks_twice",
         "loop",
         "needs",
@@ -172,6 +173,8 @@ class Group:
         """It ended since one has left where it waited."""
         self.is_alone = False
         """Its only need was settled while it waited: there is nothing that it has to stand together with."""
+        self.is_released = False
+        """Its barrier was woken. Where it is over and was not, a fault of our own came between: its proofs are old."""
         self.overloaded = False
         """All places for waiting were taken."""
         self.looks_twice = False
@@ -206,7 +209,8 @@ class Group:
         """End the barrier; return what is not settled, or does not stand. Nothing is added or settled any more."""
         with self._lock:
             left = [need for need in self.needs if not need.done]
-            if (self._end_once() or self.is_outdated) and not self.follows:
+            is_unwoken = self.has_waited and not (self.is_released or self.overloaded)
+            if (self._end_once() or self.is_outdated or is_unwoken) and not self.follows:
                 since = -1e9 if self._left else self._oldest
                 for need in self.needs:
                     stands = need.generation == need.server.generation and need.asked_at >= since
@@ -365,7 +369,8 @@ class Group:
         return True
 
     def release(self) -> None:
-        """Wakes the barrier."""
+        """Wake the barrier."""
+        self.is_released = True
         self._release()
 
 
