@@ -114,16 +114,26 @@ def test_objects_are_asked_for() -> None:
         until(lambda asked=asked: target.asked >= asked)  # type: ignore[misc]
 
 
-def test_a_server_is_asked_on_while_barriers_pass() -> None:
-    """BAR-37, BAR-34: who passes without a question keeps it warm all the same."""
+def test_servers_are_asked_on_while_barriers_pass(place: Place) -> None:
+    """BAR-37, BAR-34: who passes without a question keeps them warm all the same."""
+    for _ in range(2):  # the first one may ask
+        wanted_at = [server._wanted_at for server in place.store.servers()]
+        assert place.barrier(1.0).satisfied
+    assert all(server._wanted_at > before for server, before in zip(place.store.servers(), wanted_at, strict=True))
+
+
+def test_a_store_that_is_joined_by_other_options_is_judged_anew() -> None:
+    """BAR-35, MODE: what passed without a store is no pass where the store counts."""
     antipode.configure(free_path_ttl=60, poll=0.005)
-    store = fake_store(STORE, Replica("only"), shim=PositionShim)
-    lineage = Lineage([POSITION])
-    assert antipode.barrier(lineage, timeout=60).satisfied
-    (server,) = store.servers()
-    server._wanted_at = -1e9
-    assert antipode.barrier(lineage, timeout=60).satisfied
-    assert not server._idle()
+    late = Replica("late")
+    late.applied = 0
+    fake_store(STORE, Replica("there"), shim=PositionShim)
+    fake_store("off", late, shim=PositionShim, mode="off")
+    with antipode.scope(Lineage([POSITION, WriteId.position("off", "e1", 5)])):
+        for _ in range(3):
+            assert antipode.barrier(timeout=60).satisfied
+        fake_store("off", shim=PositionShim, mode="enforce")
+        assert not antipode.barrier(timeout=0.2, on_timeout="proceed").satisfied
 
 
 def test_what_is_not_whole_goes_the_long_way(place: Place) -> None:

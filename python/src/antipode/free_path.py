@@ -61,6 +61,8 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
         # The clients first: what they were led to before that look shows in the generation behind it.
         if store.discovery_due(now) or store.generation != generation:
             return None
+    for server, _, _ in proof.needs:
+        server.note_pass(now)
     telemetry.barriers["free"] += 1
     if BarrierLog.active:
         BarrierLog.note(store.name for store, _ in proof.stores)

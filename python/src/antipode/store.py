@@ -266,6 +266,7 @@ class Registry:
                 )
             else:
                 store.options = store.options.joined_with(options)
+                self.generation = next(_generations)  # a pass that is kept was judged by those before
         listed = options.replicas
         if listed is None and store_settings(name).replicas:
             listed = store_settings(name).replicas
