@@ -38,6 +38,7 @@ def run(folder: Path, *words: str, timeout: float = 220) -> tuple[int, str, dict
     return done.returncode, done.stdout, result
 
 
+@pytest.mark.stores
 def test_the_matrix(tmp_path: Path) -> None:
     """Violations without Antipode and none with it, for each pair."""
     words = ("--stores", "redis,postgresql", "--notifiers", "rabbitmq", "--lag", "1500ms", *SMALL)

@@ -24,6 +24,7 @@ STORES = {
 }
 MARKS = {
     "redis": [pytest.mark.stores],
+    "redis and rabbitmq": [pytest.mark.stores],  # `make interop` has it, in which languages do it together
     "dynamodb": [pytest.mark.servers("dynamodb")],
     "mongodb": [pytest.mark.servers("mongodb")],
 }

@@ -204,7 +204,7 @@ def test_notifications_in_a_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("barrier", ["follower", "wait-on-read"])
+@pytest.mark.parametrize("barrier", ["follower", pytest.param("wait-on-read", marks=pytest.mark.stores)])
 def test_real_servers(tmp_path: Path, barrier: str) -> None:
     """Redis with two replicas of different lag, RabbitMQ over its own link, a process a service."""
     code, output, result = run(
