@@ -290,3 +290,18 @@ def test_what_is_left_unread_holds_nothing_up(any_posts: Posts, left: str, strea
             assert covers(scope, any_posts.last())
         assert seen.lineage.of_store(STORE) or not seen.lineage.is_complete()
     client.close()
+
+
+def test_a_reset_of_a_lost_connection_fails_as_the_plain_clients(any_posts: Posts) -> None:
+    """SHIM-2: our question comes before, and is the one that meets the loss."""
+    connection = any_posts.open("connector", "a", autocommit=False)
+    number = connection.connection_id
+    wrapped = any_posts.wrap(connection)
+    there = f"SELECT 1 FROM information_schema.processlist WHERE id = {number}"
+    with antipode.scope() as scope, closing(any_posts.lab.client("a", autocommit=True)) as other:
+        run(wrapped, INSERT)
+        run(other, f"KILL {number}")
+        until(lambda: not run(other, there), 60)
+        with pytest.raises(mysql.connector.errors.InterfaceError):
+            wrapped.cmd_reset_connection()
+        assert not scope.lineage.is_complete()

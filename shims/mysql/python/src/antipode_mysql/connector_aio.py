@@ -75,15 +75,13 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         await asyncio.to_thread(self._antipode.opened, self._antipode_plain)  # it may ask a server that is new
 
     async def cmd_reset_connection(self) -> bool:
-        await self._antipode_leave()
-        self._antipode_renew()
+        await self._antipode_reset()
         return bool(await super().cmd_reset_connection())
 
     async def cmd_change_user(
         self, username: str = "", password: str = "", database: str = "", *args: Any, **kwargs: Any
     ) -> Any:
-        await self._antipode_leave()
-        self._antipode_renew()
+        await self._antipode_reset()
         changed = await super().cmd_change_user(username, password, database, *args, **kwargs)
         self._antipode_logged_in(username, database)
         return changed

@@ -57,15 +57,13 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         self._antipode.opened(self._antipode_plain)
 
     def cmd_reset_connection(self) -> bool:
-        at_once(self._antipode_leave())
-        self._antipode_renew()
+        at_once(self._antipode_reset())
         return bool(super().cmd_reset_connection())
 
     def cmd_change_user(
         self, username: str = "", password: str = "", database: str = "", *args: Any, **kwargs: Any
     ) -> Any:
-        at_once(self._antipode_leave())
-        self._antipode_renew()
+        at_once(self._antipode_reset())
         changed = super().cmd_change_user(username, password, database, *args, **kwargs)
         self._antipode_logged_in(username, database)
         return changed

@@ -17,6 +17,8 @@ from antipode_mysql.session_settings import settings_of
 from antipode_mysql.tracking import STATE_CHANGED, gtids_in, length
 
 _R = TypeVar("_R")
+_LOST: Final = range(2000, 3000)
+"""What a client says by itself, 2013 for instance: the server told nothing."""
 _STATEMENT: Final = (ServerCmd.QUERY, ServerCmd.STMT_EXECUTE)
 SLOTS: Final = (
     "_antipode",
@@ -71,10 +73,17 @@ class ConnectorDriving(Driving):
         settings.database = database or None
         settings.changed = settings.changed or user != self._antipode.binding.target.user
 
-    async def _antipode_leave(self) -> None:
+    async def _antipode_leave(self) -> Exception | None:
         connection: Any = self
-        if connection._socket is not None:
-            await super()._antipode_leave()
+        return None if connection._socket is None else await super()._antipode_leave()
+
+    async def _antipode_reset(self) -> None:
+        """The session begins anew on the same connection. Raise what shows that this one is lost: the client's own
+        command would have met it, and meets nothing any more (SHIM-2)."""
+        error = await self._antipode_leave()
+        self._antipode_renew()
+        if isinstance(error, Error) and error.errno in _LOST:
+            raise error
 
     def _antipode_renew(self) -> None:
         self._antipode_over()

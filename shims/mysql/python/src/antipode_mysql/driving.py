@@ -215,22 +215,24 @@ class Driving:
         else:
             recorder.refused(row)
 
-    async def _antipode_leave(self) -> None:
+    async def _antipode_leave(self) -> Exception | None:
         """The application ends the session, or resets it: what was committed inside of its open transaction, and what
-        tables without transactions keep, is asked for before (SCOPE-25)."""
+        tables without transactions keep, is asked for before (SCOPE-25). Return what the question failed with."""
         recorder, connection = self._antipode, cast(Any, self)
         if not recorder.writes or recorder.prepared or recorder.tracks:  # then the server has told it already
-            return
+            return None
         limit = connection._read_timeout
         connection._read_timeout = min(limit or _LEAVE_S, _LEAVE_S)
         try:
             if not self._antipode_left():
                 await self._antipode_settle()
                 recorder.over(_only(await self._antipode_ask(recorder.flavour.question)))
-        except Exception:
+        except Exception as error:
             recorder.unknown()
+            return error
         finally:
             connection._read_timeout = limit
+        return None
 
     def _antipode_over(self) -> None:
         """The session ends: its open transaction leaves nothing, but what was told to commit may have happened."""
