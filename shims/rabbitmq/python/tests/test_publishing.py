@@ -173,7 +173,7 @@ def test_a_lineage_that_was_not_believed_does_not_travel_on(a: Region) -> None:
             assert headers_after(a, channel, queue, came) == {"mine": 1}
             antipode.append(WRITE)
             assert headers_after(a, channel, queue, came) == {"mine": 1, HEADER: TEXT}
-        assert headers_after(a, channel, queue, came) == {"mine": 1}
+        assert headers_after(a, channel, queue, came) == {"mine": 1, HEADER: "1~_.i"}, "SCOPE-31"
         assert came.headers == {name: "1~acl..0-1.7", "mine": 1}
 
 

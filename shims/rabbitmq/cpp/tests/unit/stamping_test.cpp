@@ -126,8 +126,11 @@ TEST_F(StampingTest, WhatCameInGoesOnJoined) {
 
 TEST_F(StampingTest, WhatWasNotBelievedDoesNotGoOn) {  // TRUST-5
   told.lineage_in = false;
+  EXPECT_THAT(Sent({{"antipode-lineage", "1~acl..0-1.7"}, {"mine", "1"}}), ElementsAre(Pair("mine", "1")));
+  { const Scope known(*Lineage::Deserialize("1~a..e.1")); }
   for (const char* name : {"antipode-lineage", "antipode_lineage"}) {
-    EXPECT_THAT(Sent({{name, "1~acl..0-1.7"}, {"mine", "1"}}), ElementsAre(Pair("mine", "1")));
+    EXPECT_THAT(Sent({{name, "1~acl..0-1.7"}, {"mine", "1"}}),
+                ElementsAre(Pair("mine", "1"), Pair("antipode-lineage", "1~_.i")));  // SCOPE-31
     Scope scope;
     Append(Write());
     EXPECT_THAT(Sent({{name, "1~acl..0-1.7"}, {"mine", "1"}}),

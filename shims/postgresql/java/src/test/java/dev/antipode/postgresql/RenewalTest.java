@@ -74,7 +74,7 @@ class RenewalTest extends QuietRegion {
   /** Nobody stands still while it is opened, however long that takes. */
   @Test
   void theOneThatIsThereAnswersUntilTheNextOneStands_BAR_69() {
-    Antipode.configure(Settings.defaults().reconnect(Duration.ofSeconds(30)));
+    Antipode.configure(Settings.defaults().reconnect(Duration.ofSeconds(15)));
     String replica = region().jdbc("b1") + "?socketFactory=" + Gated.class.getName();
     DataSource writer = region().wrap("a", StoreOptions.named("renewed").replicas(replica));
     Region.until(() -> passes(writer, Duration.ofSeconds(1)), "it passes");
