@@ -283,7 +283,8 @@ def test_outside_any_scope_the_applications_own_lineage_is_not_overwritten(
         propagate.set_global_textmap(
             CompositePropagator([named.get(each) or AntipodePropagator() for each in order.split(",")])
         )
-    carrier, other = dict(given), {}
+    carrier = dict(given)
+    other: dict[str, str] = {}
     with approve("b"):
         propagate.inject(carrier)
         propagate.inject(other)
