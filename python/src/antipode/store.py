@@ -265,8 +265,9 @@ class Registry:
                     code="AP503",
                 )
             else:
-                store.options = store.options.joined_with(options)
-                self.generation = next(_generations)  # a pass that is kept was judged by those before
+                mode, store.options = store.options.mode, store.options.joined_with(options)
+                if store.options.mode != mode:
+                    self.generation = next(_generations)  # a pass that is kept may be without this store
         listed = options.replicas
         if listed is None and store_settings(name).replicas:
             listed = store_settings(name).replicas
