@@ -242,17 +242,17 @@ TEST_F(ReachedTest, AWrapThatNamesTheReadersServersAndItsOwn) {
 
 // BAR-54: readers may still go there; that a wrap with a list reaches it lets no barrier of the region ask it.
 TEST_F(ReachedTest, WhatAListTakesAwayIsNamedAlthoughAWriterReachesIt) {
-  std::atomic<bool> is_listed{true};
+  const auto is_listed = std::make_shared<std::atomic<bool>>(true);
   const FakePtr left = MakeFake("left", Always(Visibility::Visible()));
-  options_.ReplicasFrom([&]() -> Result<Targets> {
-    Targets all{std::any(named_)};
-    if (is_listed) all.emplace_back(left);
+  options_.ReplicasFrom([is_listed, left, named = named_]() -> Result<Targets> {  // asked until the store has gone
+    Targets all{std::any(named)};
+    if (*is_listed) all.emplace_back(left);
     return all;
   });
   store_ = JoinStore(ShimType::Of<FakeShim>("fake"), options_).value();
   store_->UseServer(options_, std::any(named_));
   EXPECT_TRUE(Judge(10s).complete());
-  is_listed = false;
+  *is_listed = false;
   Until([&] { return !Judge(10s).complete(); }, 60s);
   Connection connection;
   Reach(connection, left);
