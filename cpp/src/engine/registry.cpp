@@ -86,8 +86,11 @@ Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreO
       generation.fetch_add(1, std::memory_order_acq_rel);
     }
   }
+  const std::optional<Mode> mode = store->options()->mode;
   const Result<void> joined = store->Join(type, options);
   if (!joined.ok()) return joined.error();
+  // A pass that is kept may be without this store.
+  if (store->options()->mode != mode) generation.fetch_add(1, std::memory_order_acq_rel);
   if (history::Recorder* const recording = history::Recorder::InForce()) recording->NotRead(*store);
   return store;
 }

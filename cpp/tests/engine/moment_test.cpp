@@ -336,6 +336,22 @@ TEST_F(MomentTest, AProofThatWasDroppedAndMadeAnewIsNoneThatIsKept_BAR_35_BAR_63
   EXPECT_FALSE(is_free());
 }
 
+// What passed without a store is no pass where that one counts.
+TEST_F(MomentTest, AStoreThatIsJoinedByAnotherModeIsJudgedAnew_BAR_35) {
+  StartTwo(60s);
+  late_->applied = 5;
+  const auto join = [](Mode mode) {
+    EXPECT_TRUE(JoinStore(ShimType::Of<LogShim>("fake"), StoreOptions("off").InMode(mode)).ok());
+  };
+  join(Mode::kOff);
+  const Scope scope(Lineage(std::vector<WriteId>{At("log", "e1", 5), At("off", "e1", 5)}));
+  const auto is_free = [&] { return FreePass(*scope.shared(), Proceeding(60s)).has_value(); };
+  ASSERT_TRUE(Barrier(Proceeding(60s)).satisfied());
+  ASSERT_TRUE(is_free());
+  join(Mode::kEnforce);
+  EXPECT_FALSE(is_free());
+}
+
 // What would only have had to be shown once more is no late write.
 TEST_F(MomentTest, APlaceThatIsRefusedSaysSoAndNothingElse_BAR_39) {
   words_.max_waiters = 1;

@@ -1,6 +1,7 @@
 package dev.antipode.shim;
 
 import dev.antipode.ConfigurationException;
+import dev.antipode.Mode;
 import dev.antipode.StoreOptions;
 import dev.antipode.UnknownStoreException;
 import dev.antipode.configuration.NearestName;
@@ -58,7 +59,11 @@ public final class Registry {
           "store \"%s\" is registered as %s already; it cannot be %s, too. Give one of them another name."
               .formatted(store.name(), store.kind(), shim.kind()));
     } else {
+      Mode before = store.options().mode();
       store.join(options);
+      if (store.options().mode() != before) {
+        generation = GENERATIONS.incrementAndGet(); // a pass that is kept may be without this store
+      }
     }
     return store;
   }
@@ -68,7 +73,7 @@ public final class Registry {
     return ProcessSettings.ofStore(store).replicas().orElse(null);
   }
 
-  /** Another number whenever a store joins; never the same in two registries. */
+  /** Another number whenever a store joins, or has another mode; never the same in two registries. */
   public long generation() {
     return generation;
   }

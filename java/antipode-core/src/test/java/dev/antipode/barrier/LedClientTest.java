@@ -7,8 +7,10 @@ import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.BarrierResult;
 import dev.antipode.LineageScope;
+import dev.antipode.Mode;
 import dev.antipode.ServerResult;
 import dev.antipode.StoreOptions;
+import dev.antipode.WriteId;
 import dev.antipode.barrier.EngineTest.LogShim;
 import dev.antipode.barrier.FakeShim.Fake;
 import dev.antipode.shim.RegisteredStore;
@@ -120,6 +122,20 @@ class LedClientTest {
         old.applied = 0;
         old.server.reset();
       });
+      assertThat(free()).isNull();
+    }
+  }
+
+  /** BAR-35: what passed without a store is no pass where that one counts. */
+  @Test
+  void aStoreThatIsJoinedByAnotherModeIsJudgedAnew() {
+    register();
+    StoreOptions off = StoreOptions.named("off");
+    FakeShim.store(LogShim::new, off.mode(Mode.OFF));
+    try (LineageScope scope = Antipode.scope(EngineTest.at(5).including(WriteId.position("off", "e1", 5)))) {
+      assertThat(scope).isNotNull();
+      untilFree();
+      FakeShim.store(LogShim::new, off.mode(Mode.ENFORCE));
       assertThat(free()).isNull();
     }
   }
