@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -480,53 +479,6 @@ TEST(Values, RestBesideTheirLineage_SHIM_14_LIN_16_LIN_19) {
   EXPECT_EQ(LineageAtRest("1~a..e.1 1~b..e.1", "posts").Serialize(), "1~a..e.1~b..e.1");
   EXPECT_EQ(LineageAtRest("1~a..e.1 broken", "posts").Serialize(), "1~a..e.1~_.i.posts");
   EXPECT_TRUE(LineageAtRest("1~a..e.1", "posts", false).empty());
-}
-
-Map SentTo(const std::string& host, Map headers = {}) {
-  EXPECT_FALSE(InjectRequest(ThriftCarrier(headers), host));
-  return headers;
-}
-
-TEST(OutsideAnyScope, WhatLeavesIsIncompleteOnceTheProcessHasKnownALineage_SCOPE_31) {
-  const std::vector<std::function<void()>> happenings = {
-      [] { Append(At("posts", 7)); },
-      [] {
-        const Scope scope;
-        Append(At("posts", 7));
-      },
-      [] {
-        const Scope scope;
-        const PendingPtr write = scope->Begin("posts");
-      },
-      [] { const Scope scope = ExtractRequest(HeaderCarrier(Headers{{"baggage", "antipode=1~a..e.1"}}), "10.0.0.7"); },
-      [] { ExtractResponse(HeaderCarrier(Headers{{"antipode-lineage", "1~a..e.1"}}), "inside"); },
-  };
-  for (const auto& happen : happenings) {
-    const Isolation isolation;
-    EXPECT_TRUE(SentTo("inside").empty());
-    EXPECT_FALSE(*OutgoingMessage());
-    happen();
-    EXPECT_EQ(SentTo("inside"), (Map{{"baggage", "antipode=1~_.i"}}));
-    EXPECT_EQ(**OutgoingMessage(), "1~_.i");
-    EXPECT_TRUE(isolation.Said("AP418"));
-    EXPECT_TRUE(SentTo("example.org").empty());
-    const Scope scope;
-    EXPECT_TRUE(SentTo("inside").empty());
-  }
-}
-
-TEST(OutsideAnyScope, WhatTheApplicationGaveALineageStays_SCOPE_31) {
-  const Isolation isolation;
-  Append(At("posts", 7));
-  EXPECT_EQ(SentTo("inside", {{"antipode-lineage", "1~a..e.1"}}), (Map{{"antipode-lineage", "1~a..e.1"}}));
-  EXPECT_EQ(SentTo("inside", {{"baggage", "a=1,antipode=1~a..e.1"}}), (Map{{"baggage", "a=1,antipode=1~a..e.1"}}));
-}
-
-TEST(OutsideAnyScope, NothingIsAddedWithTheModeOff_SCOPE_31) {
-  const Isolation isolation(Variables{{"ANTIPODE_MODE", "off"}});
-  Append(At("posts", 7));
-  EXPECT_TRUE(SentTo("inside").empty());
-  EXPECT_FALSE(*OutgoingMessage());
 }
 
 TEST(OnPending, KeepsARequestFromBeingWritten_SCOPE_19) {

@@ -147,7 +147,7 @@ public final class Messages {
   /** The same for a message of this scope; null: outside any, as {@link #leaving} says. */
   public static String outgoing(LineageScope scope, Boolean lineageOut) {
     if (scope == null && !Judgement.messageOut(TrustSettings.inForce(), lineageOut).accepted()) {
-      return null; // told as lost nowhere: it may carry none
+      return null; // it may carry none, so nothing is told as lost
     }
     return text(leaving(scope), scope, lineageOut);
   }

@@ -10,7 +10,6 @@ import dev.antipode.Settings;
 import dev.antipode.WriteId;
 import dev.antipode.testing.AntipodeIsolated;
 import dev.antipode.testing.Isolated;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -23,14 +22,8 @@ class OutsideScopesTest {
   private static final String TEXT = "1~blog-posts..8371ab90c2d4e6f1.1042";
   private static final String ANSWER = "1~user-acl..8371ab90c2d4e6f1.57";
 
-  private static Map<String, String> sent(String host, Map<String, String> headers) {
-    Map<String, String> changed = new LinkedHashMap<>(headers);
-    Propagation.injectRequest(HeaderCarrier.of(changed), host);
-    return changed;
-  }
-
   private static Map<String, String> sent() {
-    return sent("b", Map.of());
+    return PropagationTest.sent("b", Map.of());
   }
 
   /** SCOPE-31: once this process has known a lineage. */
@@ -57,7 +50,7 @@ class OutsideScopesTest {
         happening.run();
         assertThat(sent().toString()).endsWith("=1~_.i}");
         assertThat(Messages.outgoing(null)).isEqualTo("1~_.i");
-        assertThat(sent("example.org", Map.of())).isEmpty();
+        assertThat(PropagationTest.sent("example.org", Map.of())).isEmpty();
         try (LineageScope scope = Antipode.scope()) {
           assertThat(sent()).isEmpty();
         }
@@ -71,7 +64,7 @@ class OutsideScopesTest {
     Antipode.append(BEFORE);
     for (Map<String, String> own : List.of(
         Map.of("antipode-lineage", TEXT), Map.of("baggage", "a=1,antipode=" + TEXT))) {
-      assertThat(sent("b", own)).isEqualTo(own);
+      assertThat(PropagationTest.sent("b", own)).isEqualTo(own);
     }
     Antipode.configure(Settings.defaults().mode(Mode.OFF));
     assertThat(sent()).isEmpty();

@@ -62,7 +62,7 @@ class PropagationTest {
   }
 
   /** What a request to a host has for headers when it leaves. */
-  private static Map<String, String> sent(String host, Map<String, String> headers) {
+  static Map<String, String> sent(String host, Map<String, String> headers) {
     Map<String, String> changed = new LinkedHashMap<>(headers);
     Propagation.injectRequest(HeaderCarrier.of(changed), host);
     return changed;
