@@ -62,6 +62,16 @@ class Played:
         self.pace.end(self.now, POLL_S, is_down=False, is_steady=moved, is_unhurried=False)
 
 
+def test_the_pause_behind_silence_doubles_up_to_half_a_second() -> None:
+    """BAR-38: 50 ms behind the first question that was not answered."""
+    pace = Pace()
+    pauses = []
+    for is_down in (True, True, True, True, True, True, False, True, True):
+        pace.end(100.0, POLL_S, is_down=is_down, is_steady=False, is_unhurried=False)
+        pauses.append(round(1000 * pace.retry))
+    assert pauses == [50, 100, 200, 400, 500, 500, 50, 50, 100]
+
+
 @pytest.mark.parametrize("pushes", [False, True])
 def test_a_server_that_grows_all_the_time_is_asked_no_more_than_the_cap_says(pushes: bool) -> None:
     """BAR-66: a push at each of 2,000 writes a second, and a position that is far."""

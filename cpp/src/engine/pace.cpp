@@ -82,7 +82,8 @@ void Pace::Begin(TimePoint now, bool is_paced) noexcept {
 }
 
 void Pace::End(Duration shortest, bool is_down, bool is_steady, bool is_unhurried) noexcept {
-  retry_ = is_down ? std::min<Duration>(retry_ * 2, kLongestRetry) : Duration(kFirstRetry);
+  retry_ = is_down && was_down_ ? std::min<Duration>(retry_ * 2, kLongestRetry) : Duration(kFirstRetry);
+  was_down_ = is_down;
   const Duration longer = Times(std::max(interval_, shortest), is_unhurried ? kUnhurried : 2);
   interval_ = is_down || is_steady ? shortest : std::min<Duration>(longer, shortest * kSafetyNet);
 }

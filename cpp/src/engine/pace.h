@@ -91,6 +91,7 @@ class Pace {
   TimePoint paced_at_ = kNever;  // when it was last asked for nobody who is new
   Duration interval_{};
   Duration retry_ = kFirstRetry;
+  bool was_down_ = false;
   bool has_news_ = false;
 };
 

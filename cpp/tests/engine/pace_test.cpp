@@ -129,6 +129,18 @@ TEST(Pace, AServerThatStandsStillIsAskedAtThePaceOfPoll) {
   EXPECT_LE(asked, 25U);
 }
 
+// BAR-38: 50 ms behind the first question that was not answered.
+TEST(Pace, ThePauseBehindSilenceDoublesUpToHalfASecond) {
+  Pace pace((TimePoint()));
+  std::vector<Duration> pauses;
+  for (const bool is_down : {true, true, true, true, true, true, false, true, true}) {
+    pace.End(kPoll, is_down, false, false);
+    pauses.push_back(pace.retry());
+  }
+  const std::vector<Duration> wanted = {50ms, 100ms, 200ms, 400ms, 500ms, 500ms, 50ms, 50ms, 100ms};
+  EXPECT_EQ(pauses, wanted);
+}
+
 TEST(Pace, NothingIsPredictedForOtherData) {
   Played played(Even(1000), false);
   played.Play(500ms, kFar);

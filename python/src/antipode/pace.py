@@ -120,6 +120,7 @@ class Pace:
         self.is_unhurried = False
         """Whether nobody waited for the last answer, and it may have been long since then."""
         self.retry = RETRY_S[0]
+        self._was_down = False
         self.pause = RETRY_S[0]
         """How long it rests behind a fault of this process."""
         self.blocks = True
@@ -170,7 +171,8 @@ class Pace:
         """Note what came of a question, which may have been asked behind a connection's opening."""
         if self._paced_at == self.asked_at < asked_at:
             self._paced_at = asked_at
-        self.retry = min(self.retry * 2, RETRY_S[1]) if is_down else RETRY_S[0]
+        self.retry = min(self.retry * 2, RETRY_S[1]) if is_down and self._was_down else RETRY_S[0]
+        self._was_down = is_down
         growth = _UNHURRIED if is_unhurried else 2
         longer = min(max(self._interval, shortest) * growth, shortest * SAFETY_NET)
         self._interval = shortest if is_down or is_steady else longer

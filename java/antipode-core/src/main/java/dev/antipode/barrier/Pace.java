@@ -22,6 +22,7 @@ final class Pace {
   private long pacedAt = Ticks.LONG_AGO; // when it was last asked for nobody who is new
   private long interval;
   private long retry = RETRY_FIRST;
+  private boolean wasDown;
   private boolean hasNews;
   private boolean isUnhurried; // nobody waited for the last answer, and it may have been long since then
 
@@ -75,7 +76,8 @@ final class Pace {
 
   /** What came of it: silence, something new, or nothing. */
   void end(long shortest, boolean isDown, boolean isSteady, boolean unhurried) {
-    retry = isDown ? Math.min(retry * 2, Reachability.RETRY_MOST) : RETRY_FIRST;
+    retry = isDown && wasDown ? Math.min(retry * 2, Reachability.RETRY_MOST) : RETRY_FIRST;
+    wasDown = isDown;
     long longer = (long) (Math.max(interval, shortest) * (unhurried ? UNHURRIED : 2));
     interval = isDown || isSteady ? shortest : Math.min(longer, shortest * SAFETY_NET);
     isUnhurried = unhurried;

@@ -108,6 +108,18 @@ class PaceTest {
     assertThat(pace.due(POLL, KNOWN, null)).isLessThanOrEqualTo(3 * POLL);
   }
 
+  /** BAR-38: 50 ms behind the first question that was not answered. */
+  @Test
+  void thePauseBehindSilenceDoublesUpToHalfASecond() {
+    Pace pace = new Pace(new Growth());
+    List<Long> pauses = new ArrayList<>();
+    for (boolean isDown : new boolean[] {true, true, true, true, true, true, false, true, true}) {
+      pace.end(POLL, isDown, false, false);
+      pauses.add(pace.retry() / MS);
+    }
+    assertThat(pauses).containsExactly(50L, 100L, 200L, 400L, 500L, 500L, 50L, 50L, 100L);
+  }
+
   /** BAR-66: neither hours of answers nor a pause of hours make it drift. */
   @Test
   void aPredictionIsAsGoodBehindHours() {
