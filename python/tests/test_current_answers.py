@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ import pytest
 from antipode import Lineage, WriteId, discovery
 from antipode.plan import Asked
 from antipode.shim import StoreOptions, join_store
-from antipode.verdict import NOT_YET, VISIBLE
+from antipode.verdict import NOT_YET, VISIBLE, UnprovenKind
 from fakes import FakeShim, Target, always
 
 WRITE = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
@@ -74,6 +75,25 @@ def test_behind_idle_time_a_fault_of_discovery_leaves_the_last_answer(fault: str
     began = time.monotonic()
     assert judge(60.0).complete
     assert time.monotonic() - began < 30
+
+
+def test_a_barrier_that_discovery_does_not_answer_in_time_says_why() -> None:
+    """BAR-67: it has been asked, only too long ago."""
+    answers = threading.Event()
+    answers.set()
+
+    def listed() -> Sequence[Target]:
+        answers.wait(60.0)
+        return [Target("b", always(VISIBLE))]
+
+    join_store("posts", FakeShim, StoreOptions(replicas=listed))
+    assert judge().complete
+    answers.clear()
+    time.sleep(1.1)
+    found = judge(0.1).stores["posts"]
+    answers.set()
+    assert found.kind is UnprovenKind.DISCOVERY
+    assert "what was said of them is too old" in found.reason
 
 
 def test_servers_and_who_left_are_named_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:

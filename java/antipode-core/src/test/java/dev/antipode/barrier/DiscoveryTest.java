@@ -134,6 +134,17 @@ class DiscoveryTest {
     assertThat(judged(barrier(PATIENT))).containsExactly("there");
   }
 
+  /** It has been asked, only too long ago. */
+  @Test
+  void aBarrierThatDiscoveryDoesNotAnswerInTimeSaysWhy_BAR_67() throws Exception {
+    CompletableFuture<Collection<?>> answer = new CompletableFuture<>();
+    idle(answer::join);
+    StoreResult found = barrier(HASTY);
+    answer.complete(List.of(here));
+    assertUnproven(found, UnprovenKind.DISCOVERY);
+    assertThat(found.reason()).contains("what was said of them is too old");
+  }
+
   @Test
   void behindIdleTimeAFaultOfDiscoveryLeavesTheLastAnswer_BAR_53() throws Exception {
     idle(List::of);
