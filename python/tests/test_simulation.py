@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
+from unittest.mock import patch
 
 import pytest
+from antipode import pace
+from antipode.discovery import Discovery
 from antipode.testing.simulation import Outcome, drawn, outcomes, play, seams
 from antipode.testing.simulation.mutants import MUTANTS, mutated
 from antipode.testing.simulation.script import Call, Event, Features, Script
@@ -87,6 +90,44 @@ def test_a_write_that_was_lost_while_another_server_was_waited_for_is_not_passed
     with mutated("settled stays"):
         broken = play(_LOSS)
     assert [each.oracle for each in broken.findings] == ["snapshot"], told(broken)
+
+
+_CUT: Final = Script(
+    seed=6297,
+    features=Features(servers=2),
+    events=(
+        Event(0.0, "freeze", node=1, value=0.683505),
+        Event(0.001, "write"),
+        Event(0.2382, "restart", node=2, value=0.3, other=2),
+    ),
+    calls=(Call(0.002, 3.0, ((0, 0),), is_complete=True),),
+)
+"""A server restarts while nobody asks it: who asks it next finds the connection cut."""
+
+
+def test_a_connection_that_is_found_cut_costs_the_first_pause_and_no_more() -> None:
+    """BAR-38, BAR-66."""
+    outcome = play(_CUT)
+    assert not outcome.findings, told(outcome)
+    with patch.object(pace, "RETRY_S", (0.1, 0.5)):
+        assert [each.oracle for each in play(_CUT).findings] == ["delay"]
+
+
+_IDLE: Final = Script(
+    seed=17226,
+    features=Features(kinds=("push",), flight=0.15, discovers=True),
+    events=(Event(16.5, "write"),),
+    calls=(Call(18.0, 0.01, ((0, 0),)),),
+)
+"""Discovery was asked more than ten seconds ago, and does not answer again before the deadline."""
+
+
+def test_names_that_are_too_old_are_waited_for_and_asked_for() -> None:
+    """BAR-67."""
+    outcome = play(_IDLE)
+    assert not outcome.findings, told(outcome)
+    with patch.object(Discovery, "refresh", lambda _: None):
+        assert "kind" in {each.oracle for each in play(_IDLE).findings}
 
 
 def test_what_a_run_shows_is_made_smaller() -> None:

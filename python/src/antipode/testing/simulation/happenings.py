@@ -122,16 +122,19 @@ class Happenings:
     def discovery(self, cluster: Cluster) -> Callable[[], Sequence[Node]]:
         """Return what names the servers of a store."""
 
+        questions = self.truth.questions[cluster.name]
+
         def ask() -> Sequence[Node]:
-            if self.run.current is not None:
-                self.run.sleep(cluster.flight * cluster.chance.random())
-            if self.run.has_trouble("no answer"):
-                raise ConnectionError("the name service does not answer")
-            if self.run.has_trouble("no names"):
-                return []
-            named = cluster.readable[:1] if self.run.has_trouble("some names") else cluster.readable
-            self.truth.discovered[cluster.name] = self.run.now, named
-            return named
+            with questions.asked(self.run.now):
+                if self.run.current is not None:
+                    self.run.sleep(cluster.flight * cluster.chance.random())
+                if self.run.has_trouble("no answer"):
+                    raise ConnectionError("the name service does not answer")
+                if self.run.has_trouble("no names"):
+                    return []
+                named = cluster.readable[:1] if self.run.has_trouble("some names") else cluster.readable
+                self.truth.discovered[cluster.name] = self.run.now, named
+                return named
 
         return ask
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from antipode.discovery import CURRENT_S
 from antipode.judgement import _GONE
-from antipode.pace import CAP_S, SAFETY_NET
+from antipode.pace import CAP_S, RETRY_S, SAFETY_NET
 from antipode.result import BarrierResult, StoreResult
 from antipode.testing.simulation.actors import FOREVER, Scheduler
 from antipode.testing.simulation.script import Call, Features
@@ -37,6 +39,27 @@ class Finding:
         return f"{self.oracle} at {self.at:.4f}: {self.words}"
 
 
+class Questions:
+    """Those of one store for its servers: one at a time."""
+
+    def __init__(self) -> None:
+        self._asked_at: float | None = None
+        self._told_at = -FOREVER
+
+    @contextmanager
+    def asked(self, now: float) -> Iterator[None]:
+        """Note that one is asked, and when it has come to something: an answer or a fault."""
+        self._asked_at = now
+        try:
+            yield
+        finally:
+            self._told_at, self._asked_at = now, None
+
+    def leaves_unknown(self, now: float, *, looks: bool) -> bool:
+        """Return whether what was said is too old, and the next is under way; who only looks has just had it asked."""
+        return now - self._told_at > CURRENT_S and (self._asked_at is not None or looks)
+
+
 class Truth:
     """What the world knows of the faults that were, beside its nodes."""
 
@@ -52,6 +75,8 @@ class Truth:
         """Which, from when and until when."""
         self.discovered: dict[str, tuple[float, Sequence[Node]]] = {}
         """By store: whom discovery named last, and when."""
+        self.questions = {cluster.name: Questions() for cluster in clusters}
+        """By store, for its servers."""
         self.findings: list[Finding] = []
 
     def find(self, oracle: str, words: str) -> None:
@@ -164,6 +189,7 @@ class Truth:
         ]
         delay = self.run.now - max(self.quiet_from, begun, *there)
         most = max(CAP_S, 1.1 * SAFETY_NET * self.features.poll) + 6 * cluster.longest + _LATE_S
+        most += RETRY_S[0] * sum(node.is_found_cut(self.run.now - delay) for node in cluster.readable)
         if delay > most:
             self.find("delay", f"{wanted[place]} were everywhere for {delay:.4f} s: at most {most:.4f} are stated")
 
@@ -226,6 +252,10 @@ class Truth:
         least = self.run.now - call.timeout + _LATE_S
         return any(cluster.began[cluster.epoch_of(number)] <= least for number in numbers)
 
+    def _is_unknown(self, call: Call, cluster: Cluster) -> bool:
+        """Return whether a barrier that waited for what discovery says next has no answer yet (BAR-67)."""
+        return self.questions[cluster.name].leaves_unknown(self.run.now, looks=not call.timeout)
+
     def _judge_unproven(
         self, call: Call, cluster: Cluster, numbers: Sequence[int], found: StoreResult, begun: float
     ) -> None:
@@ -247,6 +277,8 @@ class Truth:
         elif kind is UnprovenKind.CONNECTION:
             if _GONE not in found.reason and not any(self._is_out(node, begun) for node in cluster.nodes):
                 self.find("silence", f"{found.reason}: no server was silent so long")
+        elif kind is UnprovenKind.DISCOVERY and self._is_unknown(call, cluster):
+            return
         elif kind in _TROUBLES:
             past = 45.0 if kind in {UnprovenKind.DISCOVERY, UnprovenKind.NOT_OPENED} else 1.0 + cluster.longest
             if not self.had(_TROUBLES[kind], begun - past):

@@ -228,6 +228,7 @@ class SimulatedWatch:
         if news:
             deliver(channel, news)
         if channel.is_broken:
+            channel.node.note_answer(scheduler().now, fails=True)  # from now on it is silent, whoever asks it (BAR-26)
             raise ConnectionResetError(errno.ECONNRESET, "the channel broke")
 
     def close(self) -> None:

@@ -72,6 +72,8 @@ class Node:
         self.refuses_until = NEVER
         self.loads_until = NEVER
         """It copies another node's data, and cannot tell what it has."""
+        self.copies = 0
+        """How many were begun, or given up: the last one counts."""
         self.there: set[int] = set()
         """The writes that it has."""
         self.spans: dict[int, list[tuple[float, float]]] = {}
@@ -205,6 +207,10 @@ class Node:
         elif fails:
             self.silences.append((begun, now))
         self.is_failing = fails
+
+    def is_found_cut(self, since: float) -> bool:
+        """Return whether it did not answer a question since then."""
+        return bool(self.silences) and self.silences[-1][1] > since
 
     def heal(self) -> None:
         """End everything that is wrong with it."""
@@ -350,10 +356,11 @@ class Cluster:
             self.send(primary, node)
             return
         node.loads_until = self.run.now + seconds
-        copied = primary.log[:]
+        node.copies += 1
+        copied, number = primary.log[:], node.copies
 
         def load() -> None:
-            if node.primary is not primary or self.run.now < node.loads_until:
+            if node.primary is not primary or self.run.now < node.loads_until or number != node.copies:
                 return
             node.instance += 1
             node.replace([] if fails else copied, primary.epoch)
@@ -398,6 +405,7 @@ class Cluster:
         for node in self.nodes:
             if node is not self.primary:
                 node.loads_until = NEVER
+                node.copies += 1
                 self.point(node, self.primary)
 
     # Pushes
