@@ -98,6 +98,8 @@ def test_a_barrier_that_discovery_does_not_answer_in_time_says_why() -> None:
 
 def test_servers_and_who_left_are_named_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """BAR-54, BAR-65: one server was judged, and named as left out, and the one that is there now was not judged."""
+    monkeypatch.setattr(discovery, "REFRESH_S", 60.0)  # nobody asks again meanwhile
+    monkeypatch.setattr(discovery, "CURRENT_S", 60.0)
     listed = Listed(Target("before", always(VISIBLE)))
     store = join_store("posts", FakeShim, StoreOptions(replicas=listed))
     [source] = store._discoveries.values()
