@@ -32,8 +32,12 @@ void Leave(std::uint64_t entered);
 // Notes that this process has known a lineage: what it sends outside any scope may depend on one (SCOPE-31).
 void KnowLineage();
 
-// Returns whether it has.
-bool KnowsLineages();
+// Notes that a write began outside any scope: what leaves before its end may depend on it. One of unknown outcome is to
+// be told by `KnowLineage` before its address may be another's.
+void BeginOutside(const void* write);
+
+// Returns whether it has known a lineage. `but`: a write that does not count, for what rests beside itself (SCOPE-32).
+bool KnowsLineages(const void* but = nullptr);
 
 // Begins as a process that has known none (tests).
 void ForgetLineages();

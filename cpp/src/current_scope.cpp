@@ -19,6 +19,9 @@ namespace {
 
 std::atomic<bool> knows_lineages{false};
 
+// The write that began outside any scope before anything else was known, if that is all there is.
+std::atomic<const void*> first_outside{nullptr};
+
 std::uint64_t EnterScope(ScopePtr scope) {
   Context next = context::Current();
   next.scope = std::move(scope);
@@ -34,12 +37,24 @@ std::vector<std::pair<ScopePtr, std::uint64_t>>& Roots() {
 }  // namespace
 
 void context::KnowLineage() {
-  if (!KnowsLineages()) knows_lineages.store(true, std::memory_order_relaxed);
+  if (!knows_lineages.load(std::memory_order_relaxed)) knows_lineages.store(true, std::memory_order_relaxed);
 }
 
-bool context::KnowsLineages() { return knows_lineages.load(std::memory_order_relaxed); }
+void context::BeginOutside(const void* write) {
+  const void* first = nullptr;
+  if (!first_outside.compare_exchange_strong(first, write) && first != write) KnowLineage();
+}
 
-void context::ForgetLineages() { knows_lineages.store(false, std::memory_order_relaxed); }
+bool context::KnowsLineages(const void* but) {
+  if (knows_lineages.load(std::memory_order_relaxed)) return true;
+  const void* const first = first_outside.load();
+  return first != nullptr && first != but;
+}
+
+void context::ForgetLineages() {
+  knows_lineages.store(false, std::memory_order_relaxed);
+  first_outside.store(nullptr);
+}
 
 Scope::Scope(Lineage lineage, Site site)
     : Scope(std::make_shared<LineageScope>(lineage, ScopeKind::kRoot, std::nullopt, site)) {

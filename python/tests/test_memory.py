@@ -9,6 +9,7 @@ import antipode
 import antipode.memory
 import pytest
 from antipode import Lineage, Verdict
+from antipode.at_rest import lineage_unscoped
 
 
 def written(store: antipode.memory.Store, client: antipode.memory.Client, key: str, value: str = "v") -> Lineage:
@@ -200,6 +201,37 @@ def test_a_value_of_code_without_antipode_reads_as_the_empty_lineage() -> None:
         store.client("a").get("k")
     assert seen.lineage.is_complete()
     assert len(seen.lineage) == 1
+
+
+def test_what_rests_beside_a_value_that_is_written_outside_any_scope(caplog: pytest.LogCaptureFixture) -> None:
+    """SCOPE-32, LIN-19: all but the first write of the process may depend on something."""
+    store = antipode.memory.Store("s")
+    client = store.client("a")
+    client.set("first", "v")
+    assert "[AP418]" not in caplog.text
+    client.set("second", "v")
+    assert "(value out)" in caplog.text
+    antipode.configure(mode="off")
+    client.set("off", "v")
+    antipode.configure(mode=None)
+    written(store, client, "scope")
+    for key in ("first", "second", "off", "scope"):
+        with antipode.scope() as scope, antipode.reading(merge=True):
+            client.get(key)
+        assert scope.lineage.incomplete == ({""} if key == "second" else set())
+
+
+def test_a_write_outside_any_scope_does_not_count_beside_its_own_value() -> None:
+    """SCOPE-32: another one does, and what was known while its transaction was open."""
+    store = antipode.memory.Store("s").client("a")._joined
+    first = store.begin("k")
+    assert lineage_unscoped(True, first).is_complete()
+    assert not lineage_unscoped(True).is_complete()
+    assert lineage_unscoped(False).is_complete(), "nothing rests there, so nothing is told"
+    first.abandon()
+    second = store.begin("k")
+    assert not lineage_unscoped(True, second).is_complete()
+    assert not lineage_unscoped(True, first).is_complete()
 
 
 def test_wait_on_read_and_reading_after() -> None:

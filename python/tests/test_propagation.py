@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import antipode
+import antipode.memory
 import pytest
 from antipode import PendingWriteError, WriteId
 from antipode.carriers import Formats, read, rewrite, with_member, without_member
@@ -358,6 +359,10 @@ def _in_flight() -> None:
         scope.begin(PendingWrite("blog-posts"))
 
 
+def _in_flight_outside() -> None:
+    antipode.memory.Store("blog-posts").client("a")._joined.begin("k")
+
+
 def _brought() -> None:
     with extract_request({"baggage": f"antipode={TEXT}"}, "10.0.0.1"):
         pass
@@ -369,8 +374,8 @@ def _answered() -> None:
 
 @pytest.mark.parametrize(
     "happen",
-    [_written, _in_flight, _brought, _answered, _orphaned],
-    ids=["written", "in_flight", "brought", "answered", "orphan"],
+    [_written, _in_flight, _in_flight_outside, _brought, _answered, _orphaned],
+    ids=["written", "in_flight", "in_flight_outside", "brought", "answered", "orphan"],
 )
 def test_what_leaves_outside_any_scope_is_incomplete(happen: Any, caplog: pytest.LogCaptureFixture) -> None:
     """SCOPE-31: once this process has known a lineage."""

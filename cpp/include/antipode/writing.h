@@ -37,8 +37,8 @@ class [[nodiscard]] Writing {
   void JoinScope(const Site& site = Site());
 
   /// What may rest beside what is written next: the current scope's lineage as it is now, other writes in flight marked
-  /// (SCOPE-16).
-  Lineage Beside() const;
+  /// (SCOPE-16); outside any scope it may be incomplete (SCOPE-32). `lineage_out`: whether values get lineages.
+  Lineage Beside(bool lineage_out = true) const;
 
   /// The write has this version: an object's with a key, a position where the store's shim gives positions. A version
   /// that the wire cannot carry makes the lineage incomplete for the store.

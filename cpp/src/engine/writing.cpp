@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "antipode/history.h"
+#include "context.h"
+#include "exchange.h"
 
 namespace antipode {
 
@@ -18,16 +20,17 @@ void Writing::JoinScope(const Site& site) {
   ScopePtr scope = CurrentScope();
   const auto own = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.scope == scope; });
   if (own != parts_.end()) return;
+  if (scope == nullptr) context::BeginOutside(this);
   PendingPtr pending = scope ? scope->Begin(store_->name(), site) : nullptr;
   auto noted = history::NoteWrite(scope, *store_, pending ? pending->lineage() : Lineage());
   parts_.push_back({std::move(scope), site, std::move(pending), std::move(noted)});
 }
 
-Lineage Writing::Beside() const {
+Lineage Writing::Beside(bool lineage_out) const {
   const ScopePtr scope = CurrentScope();
   const auto own = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.scope == scope; });
   const Part& part = own == parts_.end() ? parts_.front() : *own;
-  return part.scope ? part.scope->MarkedBut(part.pending) : Lineage();
+  return part.scope ? part.scope->MarkedBut(part.pending) : LineageUnscoped(lineage_out, part.site, this);
 }
 
 history::NotedWrite* Writing::noted() const { return parts_.front().noted.get(); }
@@ -89,7 +92,11 @@ void Writing::Abandon() {
 void Writing::OutcomeUnknown() {
   open_ = false;
   for (Part& part : parts_) {
-    if (part.scope) part.scope->OutcomeUnknown(part.pending);
+    if (part.scope) {
+      part.scope->OutcomeUnknown(part.pending);
+    } else {
+      context::KnowLineage();
+    }
     if (part.noted) part.noted->Unknown(key_);
   }
 }

@@ -9,6 +9,7 @@
 #include "antipode/settings.h"
 #include "antipode/wait_on_read.h"
 #include "antipode/writing.h"
+#include "exchange.h"
 #include "memory/log.h"
 
 namespace antipode {
@@ -171,10 +172,12 @@ MemoryReply MemoryClient::Write(std::string_view key, std::optional<std::string>
   }
   const auto options = store_->options();
   std::string beside;
-  if (const ScopePtr scope = CurrentScope(); scope && options->rest.value_or("none") == "field") {
-    const Result<Lineage> leaving = scope->Outgoing(site);
+  if (options->rest.value_or("none") == "field") {
+    const ScopePtr scope = CurrentScope();
+    const bool lineage_out = options->lineage_out.value_or(true);
+    const Result<Lineage> leaving = scope ? scope->Outgoing(site) : LineageUnscoped(lineage_out, site);
     if (!leaving.ok()) return {MemoryOutcome::kWaited, leaving.error().message, {}, leaving.error()};
-    beside = TextAtRest(*leaving, options->lineage_out.value_or(true));
+    beside = TextAtRest(*leaving, lineage_out);
   }
   Writing write(store_, key, site);
   if (write.noted() != nullptr) {

@@ -142,6 +142,22 @@ void ALineageRestsBesideTheValue(Store& store) {
   Store::Check(Barrier(seen.lineage(), Proceeding(store.patience).Stores({"kit-posts"})).satisfied(), "no pass");
 }
 
+// Only the first write of a process depends on nothing, where no scope says on what (SCOPE-32).
+void WhatRestsOutsideAnyScope(Store& store) {
+  if (store.capabilities().rest.empty()) throw CaseSkipped("no lineages rest in this store");
+  const std::string first = Store::NewKey();
+  const std::string second = Store::NewKey();
+  store.Write(first, "v");
+  store.Write(second, "v");
+  for (const std::string& key : {first, second}) {
+    store.Until([&] { return store.Shows(key, "v", {store.near()}); }, "the write reaches the near replica");
+    const Reading seen;
+    MustRead(store, key, store.near(), "v");
+    Store::Check(seen.lineage().IsComplete() == (key == first), "only what has nothing before it is complete");
+    Store::Check(store.Passes(seen.lineage()), "no pass");
+  }
+}
+
 // What was written without Antipode reads as it is, with the empty complete lineage beside it (SHIM-14).
 void DataWithoutLineage(Store& store) {
   const std::string key = Store::NewKey();
@@ -236,6 +252,7 @@ std::vector<Case> CasesOfReads() {
       {"reading_after", kNoQueues, false, ReadingAfter},
       {"three_regions_two_stores", kNoQueues, false, ThreeRegionsTwoStores},
       {"a_lineage_rests_beside_the_value", kNoQueues, false, ALineageRestsBesideTheValue},
+      {"what_rests_outside_any_scope", kNoQueues, false, WhatRestsOutsideAnyScope},
       {"data_without_lineage", kNoQueues, false, DataWithoutLineage},
       {"data_without_lineage_is_covered", kNoQueues, false, DataWithoutLineageIsCovered},
       {"overwritten_without_antipode", kOrdered, false, OverwrittenWithoutAntipode},

@@ -3,12 +3,20 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "antipode/memory.h"
 #include "antipode/messages.h"
 #include "antipode/propagation.h"
+#include "antipode/reading.h"
+#include "antipode/writing.h"
+#include "context.h"
 #include "environment.h"
+#include "exchange.h"
 
 namespace antipode::testing {
 namespace {
@@ -23,6 +31,11 @@ Map SentTo(const std::string& host, Map headers = {}) {
   return headers;
 }
 
+std::shared_ptr<Store> Joined(const std::string& name) {
+  static_cast<void>(MemoryStore(name, {"a"}).Client("a"));
+  return FindStore(name).value();
+}
+
 TEST(OutsideAnyScope, WhatLeavesIsIncompleteOnceTheProcessHasKnownALineage_SCOPE_31) {
   const std::vector<std::function<void()>> happenings = {
       [] { Append(At("posts", 7)); },
@@ -33,6 +46,10 @@ TEST(OutsideAnyScope, WhatLeavesIsIncompleteOnceTheProcessHasKnownALineage_SCOPE
       [] {
         const Scope scope;
         const PendingPtr write = scope->Begin("posts");
+      },
+      [] {
+        Writing write(Joined("posts"));
+        write.Abandon();
       },
       [] { const Scope scope = ExtractRequest(HeaderCarrier(Headers{{"baggage", "antipode=1~a..e.1"}}), "10.0.0.7"); },
       [] { ExtractResponse(HeaderCarrier(Headers{{"antipode-lineage", "1~a..e.1"}}), "inside"); },
@@ -51,6 +68,43 @@ TEST(OutsideAnyScope, WhatLeavesIsIncompleteOnceTheProcessHasKnownALineage_SCOPE
   }
 }
 
+TEST(OutsideAnyScope, WhatRestsBesideAValueIsIncomplete_SCOPE_32) {
+  const Isolation isolation;
+  MemoryStore store("s", {"a"});
+  MemoryClient client = store.Client("a", StoreOptions("s").RestIn("field"));
+  const auto is_complete = [&](const std::string& key) {
+    const Scope scope;
+    const Reading seen;
+    EXPECT_EQ(client.Get(key).value, "v");
+    return seen.lineage().IsComplete();
+  };
+  static_cast<void>(client.Set("first", "v"));
+  EXPECT_FALSE(isolation.Said("AP418"));
+  static_cast<void>(client.Set("second", "v"));
+  EXPECT_TRUE(isolation.Said("(value out)"));
+  EXPECT_TRUE(is_complete("first"));
+  EXPECT_FALSE(is_complete("second"));
+  EXPECT_TRUE(LineageUnscoped(false, Site()).IsComplete()) << "nothing rests there, so nothing is told";
+}
+
+TEST(OutsideAnyScope, AWriteDoesNotCountBesideItsOwnValue_SCOPE_32) {
+  const Isolation isolation;
+  const auto store = Joined("s");
+  {
+    Writing first(store);
+    EXPECT_TRUE(first.Beside().IsComplete());
+    Writing second(store);
+    EXPECT_FALSE(second.Beside().IsComplete());
+    EXPECT_TRUE(second.Beside(false).IsComplete());
+    EXPECT_FALSE(first.Beside().IsComplete()) << "another one does";
+  }
+  context::ForgetLineages();
+  std::optional<Writing> write(std::in_place, store);
+  EXPECT_TRUE(write->Beside().IsComplete());
+  write.emplace(store);  // of unknown outcome; the next one may have its address
+  EXPECT_FALSE(write->Beside().IsComplete());
+}
+
 TEST(OutsideAnyScope, WhatTheApplicationGaveALineageStays_SCOPE_31) {
   const Isolation isolation;
   Append(At("posts", 7));
@@ -63,6 +117,7 @@ TEST(OutsideAnyScope, NothingIsAddedWithTheModeOff_SCOPE_31) {
   Append(At("posts", 7));
   EXPECT_TRUE(SentTo("inside").empty());
   EXPECT_FALSE(*OutgoingMessage());
+  EXPECT_TRUE(LineageUnscoped(true, Site()).IsComplete()) << "SCOPE-32";
 }
 
 }  // namespace

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from antipode.exchange import give, take
+from antipode.exchange import give, lineage_outside, take
 from antipode.lineage import EMPTY, Lineage
+from antipode.pending import PendingWrite
 from antipode.trust import Direction, Purpose, judge_message_in, judge_message_out, report, trust_settings
 
 
@@ -20,6 +21,16 @@ def text_at_rest(lineage: Lineage, lineage_out: bool) -> str:
         report(decision, Direction.MESSAGE_OUT)
         return ""
     return give(lineage, trust, Direction.MESSAGE_OUT, purpose=Purpose.VALUE) or ""
+
+
+def lineage_unscoped(lineage_out: bool, write: PendingWrite | None = None) -> Lineage:
+    """Return what is to rest beside a value that is written outside any scope: it may be incomplete (SCOPE-32).
+
+    write: the value's own, where it has begun.
+    """
+    if not judge_message_out(trust_settings(), None if lineage_out else False).accepted:
+        return EMPTY  # nothing may rest there, so nothing is told as lost
+    return lineage_outside("value out", write)
 
 
 def lineage_at_rest(value: Any, store: str, lineage_in: bool) -> Lineage:

@@ -8,6 +8,7 @@ from typing import Final
 from antipode import logs, lost_writes, telemetry
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
+from antipode.pending import PendingWrite
 from antipode.recorder import messages_of, named, recorder
 from antipode.scope import Scope, current_block, current_scope
 from antipode.settings import Mode, settings
@@ -193,18 +194,19 @@ def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | Non
     return fits
 
 
-def lineage_outside(direction: Direction) -> Lineage:
+def lineage_outside(words: str, but: PendingWrite | None = None) -> Lineage:
     """Return what leaves outside any scope: empty, and incomplete where this process has known lineages (SCOPE-31).
 
-    What is incomplete is counted, and said once a site.
+    What is incomplete is counted, and said once a site. words: which way it goes. but: a write that makes no lineage
+    known here (SCOPE-32).
     """
-    if not lost_writes.knows_lineages() or settings().mode is Mode.OFF:
+    if not lost_writes.knows_lineages(but) or settings().mode is Mode.OFF:
         return EMPTY
     site = call_site()
     telemetry.incomplete("unscoped", "")
     logs.warn(
         f"unscoped {site}",
-        f"what left outside any scope ({direction.words}) is marked incomplete: nobody knows what it depends on. Hand "
+        f"what left outside any scope ({words}) is marked incomplete: nobody knows what it depends on. Hand "
         "the scope to the thread with antipode.carry(), or open one: with antipode.scope() what begins here depends "
         f"on nothing before it. site={site}",
         code="AP418",

@@ -19,6 +19,8 @@ def _records() -> ModuleType:
 
 class _Process:
     has_lineages = False
+    first: list[PendingWrite] = []  # noqa: RUF012
+    """The write that began outside any scope before anything else was known, if that is all there is."""
 
 
 def know_lineage() -> None:
@@ -26,14 +28,27 @@ def know_lineage() -> None:
     _Process.has_lineages = True
 
 
-def knows_lineages() -> bool:
-    """Return whether a scope of this process has held a lineage, or a write was made outside any (SCOPE-31)."""
-    return _Process.has_lineages
+def begun_outside(write: PendingWrite) -> None:
+    """Note that a write began outside any scope: what leaves before its end may depend on it."""
+    if not _Process.has_lineages:
+        _Process.first.append(write)
+        if len(_Process.first) > 1:
+            know_lineage()
+            _Process.first.clear()
+
+
+def knows_lineages(but: PendingWrite | None = None) -> bool:
+    """Return whether a scope of this process has held a lineage, or a write began outside any (SCOPE-31).
+
+    but: a write that does not count, for what rests beside itself (SCOPE-32).
+    """
+    return _Process.has_lineages or any(write is not but for write in _Process.first)
 
 
 def forget_lineages() -> None:
     """Begin as a process that has known none (tests)."""
     _Process.has_lineages = False
+    _Process.first.clear()
 
 
 def orphan(store: str) -> None:

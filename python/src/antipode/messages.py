@@ -64,7 +64,7 @@ def outgoing_message(*, lineage_out: bool | None = None, scope: Scope | None = N
     if scope is not None:
         lineage = leaving(scope)
     elif judge_message_out(trust_settings(), lineage_out).accepted:
-        lineage = lineage_outside(Direction.MESSAGE_OUT)
+        lineage = lineage_outside(Direction.MESSAGE_OUT.words)
     else:
         return None
     return message_text(lineage, lineage_out=lineage_out, sender=scope)

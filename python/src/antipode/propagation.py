@@ -350,7 +350,7 @@ def _without_scope(get: Callable[[str], str | None], trust: TrustSettings) -> Ou
     """Return what a request outside any scope must become; a lineage that the application put there stays."""
     if any(read([(name, value)]).texts for name in CARRIERS if (value := get(name)) is not None):
         return _AS_IT_IS
-    text = give(lineage_outside(Direction.REQUEST_OUT), trust, Direction.REQUEST_OUT)
+    text = give(lineage_outside(Direction.REQUEST_OUT.words), trust, Direction.REQUEST_OUT)
     return _AS_IT_IS if text is None else Outgoing(rewrite(get, text, application_formats()), text)
 
 

@@ -199,7 +199,7 @@ def _approved_text(context: otel.Context) -> str | None:
     trust = trust_settings()
     scope = scope_in(context)
     if trust.trust is Trust.ALL and not trust.edge:
-        lineage = lineage_outside(Direction.REQUEST_OUT) if scope is None else leaving(scope, answered=True)
+        lineage = lineage_outside(Direction.REQUEST_OUT.words) if scope is None else leaving(scope, answered=True)
         return give(lineage, trust, Direction.REQUEST_OUT, scope)
     if scope is not None and scope.lineage and trust.trust is not Trust.NONE:
         logs.warn(
@@ -233,7 +233,7 @@ def approve(host: str) -> Iterator[None]:
         if scope is not None and scope.lineage:
             report(decision, Direction.REQUEST_OUT)
     elif scope is None:
-        text = give(lineage_outside(Direction.REQUEST_OUT), trust, Direction.REQUEST_OUT)
+        text = give(lineage_outside(Direction.REQUEST_OUT.words), trust, Direction.REQUEST_OUT)
     else:
         text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT, scope)
     with approved(text):

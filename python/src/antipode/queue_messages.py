@@ -212,7 +212,7 @@ def text_to_send(options: QueueOptions, carried: Mapping[str, Any], own: WriteId
         if another:
             lineage = (EMPTY if scope is None else leaving(scope)) | _received(options, carried, scope)
         else:
-            lineage = lineage_outside(Direction.MESSAGE_OUT) if scope is None else leaving(scope)
+            lineage = lineage_outside(Direction.MESSAGE_OUT.words) if scope is None else leaving(scope)
         if own is not None:
             lineage = lineage.including(own)
         text = message_text(lineage, lineage_out=options.lineage_out, sender=scope)
@@ -241,5 +241,5 @@ def _received(options: QueueOptions, carried: Mapping[str, Any], scope: Scope | 
         if recording is not None and scope is not None:
             recording.joined(other, scope)
         if scope is None and any(gap.reason == "untrusted" for gap in other.gaps):
-            return other.lineage | lineage_outside(Direction.MESSAGE_OUT)  # what said what it depends on goes
+            return other.lineage | lineage_outside(Direction.MESSAGE_OUT.words)  # what said what it depends on goes
         return other.lineage

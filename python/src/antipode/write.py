@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from antipode import logs
 from antipode.lineage import EMPTY
-from antipode.lost_writes import orphan
+from antipode.lost_writes import begun_outside, orphan
 from antipode.pending import PendingWrite
 from antipode.recorder import NotedWrite, note_write
 from antipode.scope import Scope, current_scope
@@ -31,7 +31,9 @@ class Write(PendingWrite):
         self._others: list[Write] | None = None
         """The same write in other scopes: each has its own pending write, and one end ends all (SCOPE-24)."""
         self._scope: Scope | None = current_scope()
-        if self._scope is not None:
+        if self._scope is None:
+            begun_outside(self)
+        else:
             self._scope.enter(self)
         self.noted: NotedWrite | None = note_write(self._scope, store, self.lineage) if settings().history else None
         """What a recorded history is told of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from antipode.at_rest import lineage_at_rest, text_at_rest
+from antipode.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
 from antipode.followed_reads import FollowedRead, followed_read
 from antipode.lineage import Lineage
 from antipode.memory.log import ReplicatedLog, octets
@@ -136,13 +136,15 @@ class Client:
             return rest.including(WriteId(self._store.name, b"", position))
         return rest if found is None else rest.including(self._joined.write_id(key, found.version))
 
+    def _text_beside(self) -> str:
+        scope, lineage_out = current_scope(), self._joined.options.lineage_out
+        return text_at_rest(lineage_unscoped(lineage_out) if scope is None else scope.outgoing(), lineage_out)
+
     def _write(self, key: bytes, value: bytes | None) -> None:
         if not self._joined.records:
             self._store.write(self._node, key, value, "")
             return
-        scope = current_scope()
-        rests = scope is not None and self._joined.options.rest == "field"
-        beside = text_at_rest(scope.outgoing(), self._joined.options.lineage_out) if scope is not None and rests else ""
+        beside = self._text_beside() if self._joined.options.rest == "field" else ""
         with self._joined.writing(key) as write:
             if write.noted is not None:
                 write.noted.changes([Changed(key, self._digest(key, value))])

@@ -20,7 +20,8 @@ int SendText(PGconn* connection, const char* statement, const std::string& text)
 }  // namespace
 
 std::string Beside::TextOf(const Writing& write) const {
-  return TextAtRest(write.Beside(), binding_.options.lineage_out.value_or(true));
+  const bool lineage_out = binding_.options.lineage_out.value_or(true);
+  return TextAtRest(write.Beside(lineage_out), lineage_out);
 }
 
 Send Beside::InTransaction(const Writing& write) const {

@@ -53,7 +53,8 @@ void WriteCall::JoinScope(const Site& site) {
 }
 
 std::string WriteCall::TextBeside() const {
-  return TextAtRest(writing_.Beside(), binding_.options.lineage_out.value_or(true));
+  const bool lineage_out = binding_.options.lineage_out.value_or(true);
+  return TextAtRest(writing_.Beside(lineage_out), lineage_out);
 }
 
 void WriteCall::SawBeside(const Beside& beside) {

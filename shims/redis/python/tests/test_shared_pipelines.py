@@ -12,6 +12,7 @@ import pytest
 import redis
 import redis.asyncio
 from antipode import Lineage
+from antipode.messages import outgoing_message
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from regions import STORE, Posts
@@ -138,6 +139,23 @@ def test_what_rests_beside_a_value_has_the_lineages_of_all_its_scopes(posts: Pos
     with antipode.reading() as seen:
         assert client.hget("h", "f") == b"v"
     assert Lineage(ids) <= seen.lineage
+    assert seen.lineage.is_complete()
+
+
+def test_a_command_that_is_queued_outside_any_scope_may_be_what_others_depend_on(posts: Posts) -> None:
+    """SCOPE-31, SCOPE-32: all but itself."""
+    client: Any = antipode_redis.wrap(redis.Redis.from_url(posts.lab.url("a")), store=STORE, rest="field")
+    assert outgoing_message() is None
+    pipe = client.pipeline().hset("first", "f", "v")
+    assert outgoing_message() == "1~_.i"
+    pipe.execute()
+    pipe = client.pipeline().hset("second", "f", "v")
+    with antipode.scope():
+        pipe.hset("second", "g", "v").execute()
+    for key in ("first", "second"):
+        with antipode.reading() as seen:
+            assert client.hget(key, "f") == b"v"
+        assert seen.lineage.is_complete() is (key == "first")
 
 
 def test_a_history_has_a_write_of_each_scope(posts: Posts, tmp_path: Any) -> None:

@@ -112,6 +112,21 @@ class Reads(Cases):
         assert barrier(seen.lineage, stores=["kit-posts"], timeout=store.patience).satisfied
 
     @only(queues=False)
+    def test_what_rests_outside_any_scope(self, store: StoreUnderTest) -> None:
+        """Only the first write of a process depends on nothing, where no scope says on what (SCOPE-32)."""
+        if not store.capabilities.rest:
+            pytest.skip("no lineages rest in this store (rest=())")
+        first, second = store.new_key(), store.new_key()
+        store.write(first, "v")
+        store.write(second, "v")
+        for key, complete in ((first, True), (second, False)):
+            store.until(lambda: store.shows(key, "v", store.near), "the write reaches the near replica")  # noqa: B023
+            with reading() as seen:
+                assert store.read(key, store.near) == "v"
+            assert seen.lineage.is_complete() is complete
+            assert store.judge(seen.lineage).satisfied
+
+    @only(queues=False)
     def test_data_without_lineage(self, store: StoreUnderTest) -> None:
         """What was written without Antipode reads as it is, with the empty complete lineage beside it (SHIM-14)."""
         key = store.new_key()

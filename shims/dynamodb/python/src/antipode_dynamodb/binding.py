@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Final
 
 from antipode import telemetry
-from antipode.at_rest import lineage_at_rest, text_at_rest
+from antipode.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
 from antipode.hybrid_clock import NODE_BITS, HybridClock
 from antipode.lineage import EMPTY, Lineage
 from antipode.recent import Recent
@@ -84,11 +84,10 @@ class Binding:
 
     def text_at_rest(self) -> str:
         """The lineage that rests beside what the current scope writes; empty where none does."""
-        scope = current_scope()
-        if self.rest == "none" or scope is None:
+        if self.rest == "none":
             return ""
-        lineage = scope.outgoing()
-        return self.text_of(lineage)
+        scope = current_scope()
+        return self.text_of(lineage_unscoped(self.store.options.lineage_out) if scope is None else scope.outgoing())
 
     def text_of(self, lineage: Lineage) -> str:
         """A lineage's text as it may rest in the store."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from antipode import logs
-from antipode.at_rest import lineage_at_rest, text_at_rest
+from antipode.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
 from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock
 from antipode.lineage import EMPTY, Lineage
@@ -156,10 +156,10 @@ class Binding:
 
     def text_at_rest(self) -> str:
         """The lineage that rests beside what the current scope writes; empty where none does."""
-        scope = current_scope()
-        if self.rest == "none" or scope is None:
+        if self.rest == "none":
             return ""
-        return self.text_of(scope.outgoing())
+        scope = current_scope()
+        return self.text_of(lineage_unscoped(self.store.options.lineage_out) if scope is None else scope.outgoing())
 
     def text_of(self, lineage: Lineage) -> str:
         """A lineage's text as it may rest in the store."""

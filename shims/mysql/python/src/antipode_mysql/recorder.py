@@ -9,8 +9,8 @@ import re
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
+from antipode.at_rest import lineage_unscoped
 from antipode.followed_reads import FollowedRead, followed_read, quietly
-from antipode.lineage import Lineage
 from antipode.reading import current_reading
 from antipode.scope import Scope, current_scope
 from antipode.store import Write
@@ -166,8 +166,11 @@ class Recorder:
         if not self.binding.rests or statement.kind is not Kind.WRITE:
             return None
         scope = current_scope()
-        lineage = scope.recorded_lineage if scope is not None else Lineage()
-        if scope is not None:
+        if scope is None:
+            own_write = next((write for known, write in self.writes if known is None), None)
+            lineage = lineage_unscoped(self.binding.gives, own_write)
+        else:
+            lineage = scope.recorded_lineage
             own = {id(write) for _, write in self.writes}
             others = sorted({write.store for write in scope.pending if id(write) not in own})
             lineage = lineage.marked_incomplete(*others) if others else lineage

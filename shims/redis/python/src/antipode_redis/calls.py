@@ -7,7 +7,9 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from antipode import logs
+from antipode.at_rest import lineage_unscoped
 from antipode.lineage import EMPTY, Lineage
+from antipode.lost_writes import begun_outside
 from antipode.otel_context import current_context
 from antipode.pending import current_task, noted_site
 from antipode.reading import current_reading, reading_in
@@ -60,7 +62,9 @@ class WriteCall(Write):
         """What the command waits for before it is sent, because its reply may hold data (SHIM-44)."""
         self.reply: Any = None
         """The answer to the question behind the write: bytes, or the error."""
-        if scope is not None:
+        if scope is None:
+            begun_outside(self)
+        else:
             scope.enter(self)
         self.noted = note_write(scope, store, self.lineage) if binding.notes else None
 
@@ -195,9 +199,14 @@ class WriteCall(Write):
     def lineage_beside(self) -> Lineage:
         """Return what may rest beside this write's value: its scopes as they are now, other writes in flight marked."""
         parts = self.parts
+        current = current_scope()
+        scopes = [part._scope for part in parts] if current is None else [current, *(part._scope for part in parts)]
         lineage = EMPTY
-        for scope in dict.fromkeys([current_scope(), *(part._scope for part in parts)]):
-            if scope is not None:
+        for scope in dict.fromkeys(scopes):
+            if scope is None:
+                own = self if self._scope is None else None
+                lineage |= lineage_unscoped(self.binding.options.lineage_out, own)
+            else:
                 stores = sorted({write.store for write in scope.pending if not any(write is part for part in parts)})
                 lineage |= scope.recorded_lineage.marked_incomplete(*stores) if stores else scope.recorded_lineage
         return lineage

@@ -63,7 +63,7 @@ def copy(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
     source = _look(client, params)
     if source is None:
         return _blind(client, binding, operation, params)
-    beside = outgoing() | _depends(client, source, binding)
+    beside = outgoing(binding) | _depends(client, source, binding)
     replaces = params.get("MetadataDirective") == "REPLACE"
     version = Versioned(binding, key, params.get("Metadata") if replaces else source.metadata, beside=beside)
     changed = dict(params)

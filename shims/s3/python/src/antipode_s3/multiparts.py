@@ -47,7 +47,7 @@ if hasattr(os, "register_at_fork"):  # in the child no thread of the parent hold
 def create(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     """CreateMultipartUpload: from now on the write is pending in this scope."""
     key = key_of(params)
-    beside = outgoing()
+    beside = outgoing(binding)
     if not client._antipode_managed or is_copy():  # nobody has looked at a copy's source
         beside = beside.marked_incomplete(binding.store.name)
         telemetry.incomplete("multipart", binding.store.name)

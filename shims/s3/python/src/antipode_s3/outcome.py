@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from antipode.at_rest import lineage_unscoped
 from antipode.lineage import EMPTY, Lineage
 from antipode.scope import current_scope
 from antipode.store import Write
@@ -21,10 +22,12 @@ NO_ROOM: Final = (
 )
 
 
-def outgoing() -> Lineage:
-    """The scope's lineage as it may rest beside a value now."""
+def outgoing(binding: Binding) -> Lineage:
+    """Return what may rest beside a value that is written now."""
     scope = current_scope()
-    return EMPTY if scope is None else scope.outgoing()
+    if scope is not None:
+        return scope.outgoing()
+    return lineage_unscoped(binding.options.lineage_out) if binding.rests else EMPTY
 
 
 def key_of(params: Mapping[str, Any]) -> bytes:
@@ -50,7 +53,7 @@ class Versioned:
         apart: bool = False,
     ) -> None:
         """apart: other writes of the key may begin and end while this one is under way, however long."""
-        lineage = outgoing() if beside is None else beside
+        lineage = outgoing(binding) if beside is None else beside
         scope = current_scope()
         recorded = EMPTY if scope is None else scope.recorded_lineage
         self._turn = alone() if apart else binding.chains.turn(key)  # before the counter: they grow in a chain

@@ -5,11 +5,15 @@ import dev.antipode.records.Findings;
 import dev.antipode.telemetry.CallSite;
 import dev.antipode.telemetry.Telemetry;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 
 /** Says what scopes lose, and what leaves them too early: counted, and logged with its site. */
 public final class ScopeLog {
   private static volatile boolean knowsLineages;
+
+  /** The write that began outside any scope before anything else was known, if that is all there is. */
+  private static final AtomicReference<Object> FIRST = new AtomicReference<>();
 
   private ScopeLog() {}
 
@@ -27,9 +31,18 @@ public final class ScopeLog {
     }
   }
 
+  /** Notes that a write began outside any scope: what leaves before its end may depend on it. */
+  public static void beginOutside(Object write) {
+    if (!knowsLineages && !FIRST.compareAndSet(null, write)) {
+      knowLineage();
+      FIRST.set(null);
+    }
+  }
+
   /** Begins as a process that has known none (tests). */
   public static void forgetLineages() {
     knowsLineages = false;
+    FIRST.set(null);
   }
 
   /**
@@ -37,9 +50,11 @@ public final class ScopeLog {
    * incomplete is counted, and said once a site.
    *
    * @param direction what leaves, in words
+   * @param but a write that makes no lineage known here (SCOPE-32); null for none
    */
-  public static Lineage lineageOutside(String direction) {
-    if (!knowsLineages || ProcessSettings.inForce().mode() == Mode.OFF) {
+  public static Lineage lineageOutside(String direction, Object but) {
+    Object first = FIRST.get();
+    if ((!knowsLineages && (first == null || first == but)) || ProcessSettings.inForce().mode() == Mode.OFF) {
       return Lineage.EMPTY;
     }
     String where = CallSite.current();

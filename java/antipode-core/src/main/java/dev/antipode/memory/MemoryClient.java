@@ -164,9 +164,11 @@ public final class MemoryClient {
     }
     LineageScope scope = LineageScope.current();
     StoreOptions options = store.options();
-    String beside = scope != null && options.restOr(Rest.FIELD) == Rest.FIELD
-        ? AtRest.text(scope.outgoing(), options.lineageOut())
-        : "";
+    String beside = "";
+    if (options.restOr(Rest.FIELD) == Rest.FIELD) {
+      Lineage lineage = scope == null ? AtRest.unscoped(options.lineageOut(), null) : scope.outgoing();
+      beside = AtRest.text(lineage, options.lineageOut());
+    }
     try (Write write = store.begin(key)) {
       if (write.noted() != null) {
         write.noted().changes(List.of(new Changed(key, digest(key, value))));

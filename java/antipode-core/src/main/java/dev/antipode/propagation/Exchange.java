@@ -216,7 +216,7 @@ final class Exchange {
 
   /** Returns what leaves outside any scope, told where it is incomplete (SCOPE-31). */
   static Lineage leavingOutside(Direction direction) {
-    return ScopeLog.lineageOutside(words(direction));
+    return ScopeLog.lineageOutside(words(direction), null);
   }
 
   /**

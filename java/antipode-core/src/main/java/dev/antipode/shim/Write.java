@@ -11,6 +11,7 @@ import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.history.NotedWrite;
 import dev.antipode.history.Recorder;
+import dev.antipode.propagation.AtRest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -73,7 +74,9 @@ public final class Write implements AutoCloseable {
 
   private synchronized void join(LineageScope scope) {
     PendingWrite pending = new PendingWrite(store.name());
-    if (scope != null) {
+    if (scope == null) {
+      ScopeLog.beginOutside(this);
+    } else {
       scope.begin(pending);
     }
     List<Part> all = new ArrayList<>(parts);
@@ -139,12 +142,17 @@ public final class Write implements AutoCloseable {
     }
   }
 
-  /** Return what may rest beside the next value: the current scope as it is now, stores with other writes in flight marked. */
-  public Lineage lineageBeside() {
+  /**
+   * Return what may rest beside the next value: the current scope as it is now, stores with other writes in flight marked;
+   * outside any scope it may be incomplete (SCOPE-32).
+   *
+   * @param lineageOut whether lineages are given to values here
+   */
+  public Lineage lineageBeside(boolean lineageOut) {
     Part part = current();
     LineageScope scope = part.scope;
     if (scope == null) {
-      return Lineage.EMPTY;
+      return AtRest.unscoped(lineageOut, this);
     }
     Lineage lineage = scope.held();
     List<String> others = scope.pending().stream()

@@ -3,11 +3,19 @@ package dev.antipode.propagation;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.antipode.Antipode;
+import dev.antipode.Key;
+import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.PendingWrite;
+import dev.antipode.Reading;
 import dev.antipode.Settings;
 import dev.antipode.WriteId;
+import dev.antipode.memory.MemoryClient;
+import dev.antipode.memory.MemoryStore;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
+import dev.antipode.shim.Write;
 import dev.antipode.testing.AntipodeIsolated;
 import dev.antipode.testing.Isolated;
 import java.util.List;
@@ -41,6 +49,7 @@ class OutsideScopesTest {
             scope.begin(new PendingWrite("blog-posts"));
           }
         },
+        () -> registered("blog-posts").begin(Key.of("k")),
         () -> Propagation.extractRequest(HeaderCarrier.of(Map.of("baggage", "antipode=" + TEXT)), "10.0.0.1").close(),
         () -> Propagation.extractResponse(HeaderCarrier.of(Map.of("antipode-lineage", ANSWER)), "b"));
     for (Runnable happening : happenings) {
@@ -56,6 +65,42 @@ class OutsideScopesTest {
         }
       }
     }
+  }
+
+  private static RegisteredStore registered(String name) {
+    MemoryStore.named(name).client("a");
+    return Registry.current().need(name);
+  }
+
+  /** SCOPE-32: beside a value all but the first write of the process counts; what rests nowhere is not told. */
+  @Test
+  void whatRestsOutsideAnyScopeIsIncomplete() {
+    MemoryClient client = MemoryStore.named("s").client("a");
+    client.set("first", "v");
+    client.set("second", "v");
+    Antipode.configure(Settings.defaults().mode(Mode.OFF));
+    client.set("off", "v");
+    Antipode.configure(Settings.defaults());
+    for (String key : List.of("first", "second", "off")) {
+      try (LineageScope scope = Antipode.scope(); Reading seen = Antipode.reading()) {
+        client.get(key);
+        assertThat(seen.lineage().isComplete()).isEqualTo(!key.equals("second"));
+      }
+    }
+    assertThat(AtRest.unscoped(false, null)).isEqualTo(Lineage.EMPTY);
+  }
+
+  /** SCOPE-32: another write does, and what was known while its transaction was open. */
+  @Test
+  void aWriteDoesNotCountBesideItsOwnValue() {
+    RegisteredStore store = registered("s");
+    Write first = store.begin(Key.of("k"));
+    assertThat(first.lineageBeside(true).isComplete()).isTrue();
+    first.abandon();
+    Write second = store.begin(Key.of("k"));
+    assertThat(second.lineageBeside(true).isComplete()).isFalse();
+    assertThat(second.lineageBeside(false).isComplete()).isTrue();
+    assertThat(first.lineageBeside(true).isComplete()).isFalse();
   }
 
   /** SCOPE-31: an outbox relay's own lineage stays; with the mode off nothing is added (PROP-26). */

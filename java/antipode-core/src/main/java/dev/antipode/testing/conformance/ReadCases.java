@@ -146,6 +146,25 @@ public interface ReadCases extends ConformanceCases {
     check(Antipode.barrier(onPosts.timeout(store.patience())).satisfied(), "no pass");
   }
 
+  /** Only the first write of a process depends on nothing, where no scope says on what (SCOPE-32). */
+  @Case(queues = false)
+  default void whatRestsOutsideAnyScope() {
+    StoreUnderTest store = store();
+    if (store.capabilities().rest().isEmpty()) {
+      Checks.skip("no lineages rest in this store");
+    }
+    String first = store.newKey();
+    String second = store.newKey();
+    store.write(first, "v");
+    store.write(second, "v");
+    for (String key : List.of(first, second)) {
+      store.until(() -> store.shows(key, "v", store.near()), "the write reaches the near replica");
+      Lineage seen = seen(key, "v", store.near());
+      check(seen.isComplete() == key.equals(first), key.equals(first) ? "it is incomplete" : "lost, and looks complete");
+      check(store.judge(seen).satisfied(), "no pass");
+    }
+  }
+
   /** What was written without Antipode reads as it is, with the empty complete lineage beside it (SHIM-14). */
   @Case(queues = false)
   default void dataWithoutLineage() {

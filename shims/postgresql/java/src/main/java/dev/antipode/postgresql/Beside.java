@@ -29,7 +29,8 @@ final class Beside {
     if (!binding.rests() || (kind != Kind.WRITE && kind != Kind.MAYBE)) {
       return;
     }
-    String text = AtRest.text(write.lineageBeside(), binding.options().lineageOut());
+    boolean lineageOut = binding.options().lineageOut();
+    String text = AtRest.text(write.lineageBeside(lineageOut), lineageOut);
     if (!alone && text.equals(now.told)) {
       return;
     }

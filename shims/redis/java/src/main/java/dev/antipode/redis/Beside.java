@@ -93,7 +93,7 @@ abstract class Beside {
   /** The command that is sent; {@code write} is null where nothing is recorded. */
   final Words wire(Words command, WriteCall write) {
     if (writes(command)) {
-      return written(command, write == null ? "" : AtRest.text(write.lineageBeside(), lineageOut));
+      return written(command, write == null ? "" : AtRest.text(write.lineageBeside(lineageOut), lineageOut));
     }
     return answers(command) ? read(command) : command;
   }

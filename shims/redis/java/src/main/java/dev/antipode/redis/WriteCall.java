@@ -82,8 +82,8 @@ final class WriteCall {
   }
 
   /** What may rest beside the value. */
-  Lineage lineageBeside() {
-    return write.lineageBeside();
+  Lineage lineageBeside(boolean lineageOut) {
+    return write.lineageBeside(lineageOut);
   }
 
   /** The command has answered with values, beside which this rested; null where that is not known. */
