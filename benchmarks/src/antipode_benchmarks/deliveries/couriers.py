@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import aio_pika
@@ -183,12 +183,14 @@ class Sqs:
                     if failure != "before":
                         begin_relay(body, failure)
                         self._client.send_message(QueueUrl=out, MessageBody=body.decode())
-                    if failure:
-                        self._client.change_message_visibility(
-                            QueueUrl=queue, ReceiptHandle=handle, VisibilityTimeout=0
-                        )
-                    else:
-                        self._client.delete_message(QueueUrl=queue, ReceiptHandle=handle)
+                    with suppress(self._client.exceptions.ReceiptHandleIsInvalid):  # a slow machine: it came again
+                        self._settle(queue, handle, back=bool(failure))
+
+    def _settle(self, queue: str, handle: str, *, back: bool) -> None:
+        if back:
+            self._client.change_message_visibility(QueueUrl=queue, ReceiptHandle=handle, VisibilityTimeout=0)
+        else:
+            self._client.delete_message(QueueUrl=queue, ReceiptHandle=handle)
 
     def _receive(self, queue: str) -> list[Any]:
         count = ["ApproximateReceiveCount"]
