@@ -195,7 +195,7 @@ def plain(record: Record) -> Record:
     assert re.fullmatch(r".+:[0-9]+:[0-9]+", record.pop("process"))
     if "trace_id" in record:
         assert record.pop("span_id") == f"{SPAN:016x}"
-    for name in {"site", "written_at"} & record.keys():
+    for name in {"site", "barrier", "written_at"} & record.keys():
         assert SITE.fullmatch(record[name])
         record[name] = HERE
     if "origin" in record:

@@ -83,6 +83,9 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
       Count("followed_reads");
       return;
     }
+    std::vector<WriteId> missing;
+    for (const auto& each : wanted) missing.push_back(each.second);
+    if (looks && looks->Hold(server->address(), missing)) barrier = looks->site;
     following::Missed missed;
     if (!older && came.repeat && InForce()->repeat_reads) {
       if (came.value) digest = DigestOf(came.value);
@@ -161,6 +164,7 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
         .Text("server", writes.front().server->address())
         .VisibleAfter(following::VisibleAfter(all));
     if (!confirmed.empty()) record.Text("confirmed", confirmed);
+    if (!barrier.empty()) record.Text("barrier", barrier);
     if (older) {
       record.Position("wanted", older->first).Position("seen", older->second);
     } else {
@@ -187,6 +191,8 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
   Moment moment;
   std::string site;
   Origin origin;
+  std::shared_ptr<const BarrierLooks> looks;  // of the last barrier in its scope
+  std::string barrier;                        // where that was called, where it asked for the same
   std::optional<std::pair<Ordered, Ordered>>
       older;                     // the entry that the value itself is older than, and its own version
   std::optional<Digest> digest;  // of what came; where that is not known, of the first of our own reads
@@ -230,6 +236,7 @@ std::unique_ptr<FollowedRead> FollowedRead::Begin(const std::shared_ptr<Store>& 
     inside->moment = std::move(moment);
     inside->site = site.ToString();
     inside->origin = Origin::Of(scope.get());
+    inside->looks = BarrierLooks::Of(scope);
     begun.reset(new FollowedRead(std::move(inside)));
   });
   return begun;

@@ -4,10 +4,16 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "engine/in_force.h"
 #include "engine/measures.h"
 #include "engine/record_writer.h"
+#include "fork.h"
 
 namespace antipode {
 namespace {
@@ -16,19 +22,62 @@ constexpr std::string_view kPrefix = "antipode.";
 
 // Fields that a span's event has, and how they are called there (OBS-11).
 std::string ToldAs(std::string_view name) {
-  static constexpr std::array<std::string_view, 13> kTold = {
-      "kind",       "site",   "region", "process", "store",          "server",    "confirmed",
-      "written_at", "target", "reason", "reach",   "lineage_stores", "registered"};
+  static constexpr std::array<std::string_view, 14> kTold = {
+      "kind",    "site",       "region", "process", "store", "server",         "confirmed",
+      "barrier", "written_at", "target", "reason",  "reach", "lineage_stores", "registered"};
   if (name == "store_kind") return "antipode.store.kind";
   if (std::find(kTold.begin(), kTold.end(), name) == kTold.end()) return {};
   return std::string(kPrefix).append(name);
 }
+
+// The looks of scopes that live; what has ended goes when there are twice as many as were left the last time.
+struct KeptLooks {
+  std::mutex mutex;
+  std::map<std::weak_ptr<LineageScope>, std::shared_ptr<const BarrierLooks>, std::owner_less<>> of;
+  std::size_t most = kFewestLooks;
+
+  static constexpr std::size_t kFewestLooks = 1024;
+
+  KeptLooks() { HoldRoundForks(mutex, LockOrder::kInner); }
+
+  static KeptLooks& Instance() {
+    static auto* kept = new KeptLooks;  // as the engine: threads of an application may outlive `main`
+    return *kept;
+  }
+
+  void Tidy() {
+    if (of.size() < most) return;
+    for (auto at = of.begin(); at != of.end();) at = at->first.expired() ? of.erase(at) : std::next(at);
+    most = std::max(kFewestLooks, 2 * of.size());
+  }
+};
 
 }  // namespace
 
 Moment Moment::Now() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return {std::chrono::duration<double>(now).count(), telemetry::CurrentSpan()};
+}
+
+std::shared_ptr<const BarrierLooks> BarrierLooks::Of(const ScopePtr& scope) {
+  KeptLooks& kept = KeptLooks::Instance();
+  const std::lock_guard<std::mutex> lock(kept.mutex);
+  const auto found = scope ? kept.of.find(scope) : kept.of.end();
+  return found == kept.of.end() ? nullptr : found->second;
+}
+
+void BarrierLooks::Keep(const ScopePtr& scope, std::shared_ptr<const BarrierLooks> looks) {
+  KeptLooks& kept = KeptLooks::Instance();
+  const std::lock_guard<std::mutex> lock(kept.mutex);
+  kept.Tidy();
+  kept.of.insert_or_assign(scope, std::move(looks));
+}
+
+bool BarrierLooks::Hold(const std::string& address, const std::vector<WriteId>& ids) const {
+  const auto found = asked.find(address);
+  return found != asked.end() && std::all_of(ids.begin(), ids.end(), [&](const WriteId& id) {
+           return std::find(found->second.begin(), found->second.end(), id) != found->second.end();
+         });
 }
 
 Origin Origin::Of(const LineageScope* scope) {

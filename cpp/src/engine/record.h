@@ -4,6 +4,8 @@
 #ifndef ANTIPODE_ENGINE_RECORD_H_
 #define ANTIPODE_ENGINE_RECORD_H_
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +24,19 @@ struct Moment {
   std::optional<SpanName> span;
 
   static Moment Now();
+};
+
+/// What a scope's last barrier in dry-run has followed: it misses what a read behind it misses there (REC-27).
+struct BarrierLooks {
+  std::string site;
+  std::map<std::string, std::vector<WriteId>> asked;  ///< By the servers' addresses.
+
+  /// Those of the last barrier in this scope; null where there are none.
+  static std::shared_ptr<const BarrierLooks> Of(const ScopePtr& scope);
+  /// Keeps them for as long as the scope lives.
+  static void Keep(const ScopePtr& scope, std::shared_ptr<const BarrierLooks> looks);
+  /// Whether it asked this server for all of these.
+  bool Hold(const std::string& address, const std::vector<WriteId>& ids) const;
 };
 
 /// Where a lineage came from (REC-7).

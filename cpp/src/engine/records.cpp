@@ -121,6 +121,13 @@ void PutBarrier(Record record, const Plan& plan, const std::vector<Asked>& asked
   record.Flag("satisfied", seen).Flag("complete", seen && !unjudged && !left_out).Objects("stores", stores).Put();
 }
 
+std::shared_ptr<const BarrierLooks> LooksOf(const following::Wanted& wanted, const std::string& site) {
+  auto looks = std::make_shared<BarrierLooks>();
+  looks->site = site;
+  for (const auto& [server, write_id] : wanted) looks->asked[server->address()].push_back(write_id);
+  return looks;
+}
+
 // A kind of which each request could make one: one at once, then one a minute (REC-17).
 void PutOften(const Record& record, const std::string& key) {
   record.Tell();
@@ -172,7 +179,10 @@ std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked)
   auto group = following::Follow(wanted, [record, plan, asked, unjudged](const following::Writes& writes) {
     PutBarrier(record, plan, asked, writes, unjudged);
   });
-  if (group) return group;
+  if (group) {
+    if (plan.scope) BarrierLooks::Keep(plan.scope, LooksOf(wanted, plan.site));
+    return group;
+  }
   // Bounded: this one is not followed, and its record says that nobody knows.
   PutBarrier(std::move(record), plan, asked, {}, unjudged);
   return std::make_shared<Group>(Duration::zero());

@@ -198,7 +198,7 @@ Json Plain(Json record) {
   TakeOut(record, "region", "b");
   TakeOut(record, "process", ".+:[0-9]+:[0-9]+");
   if (record.contains("trace_id")) TakeOut(record, "span_id", kSpan);
-  for (const char* name : {"site", "written_at"}) {
+  for (const char* name : {"site", "barrier", "written_at"}) {
     if (!record.contains(name)) continue;
     TakeOut(record, name, "engine/records_vectors_test\\.cpp:[1-9][0-9]*");
     record[name] = kHere;

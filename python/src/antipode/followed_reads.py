@@ -29,6 +29,7 @@ from antipode.lineage import Lineage
 from antipode.otel_context import current_context
 from antipode.reading import Reading
 from antipode.scope import current_scope
+from antipode.scope_values import BarrierLooks
 from antipode.server import Server
 from antipode.settings import settings
 from antipode.site import call_site
@@ -96,13 +97,22 @@ def followed_read(
         return None
     site = call_site()
     about = records.head("behind", time.time()) | {"site": site, "origin": records.origin(scope)}
-    return FollowedRead(store, ids[:_MOST_OBJECTS], about, span)
+    return FollowedRead(store, ids[:_MOST_OBJECTS], about, span, None if scope is None else scope.looks)
 
 
 class FollowedRead:
     """One read that is followed: what its lineage wants to see of the store."""
 
-    def __init__(self, store: Store, ids: Sequence[WriteId], about: records.Record, span: trace.Span) -> None:
+    def __init__(
+        self,
+        store: Store,
+        ids: Sequence[WriteId],
+        about: records.Record,
+        span: trace.Span,
+        looks: BarrierLooks | None = None,
+    ) -> None:
+        """`looks`: those of the last barrier of its scope."""
+        self._looks = looks
         self._store = store
         self._ids = ids
         self._about = about
@@ -139,6 +149,8 @@ class FollowedRead:
         if all(_held(server, write_id, now) for write_id in wanted):
             self._count("followed_reads")
             return
+        if self._looks is not None and self._looks.hold(server.address, wanted):
+            self._about["barrier"] = self._looks.site
         if self._seen is None and value is not None and repeat is not None and settings().repeat_reads:
             self._digest = digest(value())
             self._repeat = None if self._digest is None else repeat

@@ -21,6 +21,7 @@ from antipode.need import Need
 from antipode.plan import Plan
 from antipode.record_writer import RecordWriter
 from antipode.scope import Scope, current_scope
+from antipode.scope_values import BarrierLooks
 from antipode.settings import is_said, settings
 from antipode.site import call_site
 from antipode.store import Store, registry
@@ -31,7 +32,7 @@ Record = dict[str, Any]
 _EXIT_S: Final = 1.0
 _TOLD: Final = (
     *("kind", "site", "region", "process", "store", "server", "confirmed", "visible_after", "written_at", "target"),
-    *("reason", "reach", "lineage_stores", "registered"),
+    *("barrier", "reason", "reach", "lineage_stores", "registered"),
 )
 """Fields that a span's event has under their own names; those of a barrier's stores are known later than that."""
 _RANDOM_BITS: Final = 56
@@ -177,6 +178,8 @@ def follow(plan: Plan, site: str) -> Sequence[Need]:
     if followed is None:  # bounded: its record says that nobody looked (CHECK-4)
         over(())
         return ()
+    if plan.scope is not None:
+        plan.scope.looks = BarrierLooks(site, frozenset((server.address, each) for server, each in plan.wanted()))
     return [write.need for write in followed.writes]
 
 

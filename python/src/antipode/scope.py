@@ -23,7 +23,7 @@ from antipode.scope_context import (
     scope_in,
     this_process,
 )
-from antipode.scope_values import MOST_CHANGES, Change, Delivery, Gap, Removed, in_order
+from antipode.scope_values import MOST_CHANGES, BarrierLooks, Change, Delivery, Gap, Removed, in_order
 from antipode.site import call_site
 from antipode.writeid import WriteId
 
@@ -62,6 +62,8 @@ class Scope:
         """What `session.join_from` has joined (SESS-14)."""
         self.proof: Any = None
         """What the last barrier proved, kept by the barrier for its free path."""
+        self.looks: BarrierLooks | None = None
+        """Of the last barrier in dry-run (REC-27)."""
         self.site = kind if kind == "request" else call_site()
         self.endpoint: Callable[[], str] | None = None
         """Of a request: its route as the framework knows it by now, `GET /posts/{post}`; never the path (REC-8)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -46,6 +46,18 @@ class Removed(NamedTuple):
 
     lineage: Lineage
     still_covered: tuple[WriteId, ...]
+
+
+class BarrierLooks(NamedTuple):
+    """What a barrier in dry-run has followed: it misses what a read behind it misses there (REC-27)."""
+
+    site: str
+    asked: frozenset[tuple[str, WriteId]]
+    """Servers' addresses, and the writes that were asked for there."""
+
+    def hold(self, address: str, ids: Iterable[WriteId]) -> bool:
+        """Return whether it asked this server for all of these."""
+        return all((address, each) in self.asked for each in ids)
 
 
 @dataclass(slots=True)

@@ -343,3 +343,57 @@ def test_a_service_whose_barriers_wait_was_looked_at(run: Run) -> None:
     code, answer = checked(run, summary(count("messages", 3), count("requests", 1), count("enforced_barriers", 3)))
     assert code == 0
     assert any("1 request or message of" in note and "met no barrier" in note for note in answer["notes"])
+
+
+HERE = "followers/app.py:29"
+"""Of a barrier before the read at `SITE`."""
+
+
+def behind_a_barrier(late: int, reads: int) -> list[Record]:
+    """So many messages whose barrier was late, and so many stale reads behind it."""
+    looked = look(verdict="not_yet", visible_after=0.1)
+    return [*[barrier(looked, site=HERE)] * late, *[read("stale", barrier=HERE)] * reads]
+
+
+def test_a_barrier_and_the_read_behind_it_are_one_violation(run: Run) -> None:
+    """CHECK-3, CHECK-11, REC-27."""
+    code, answer = checked(run, *behind_a_barrier(40, 40), followed(40, 40))
+    assert code == 1
+    assert "40 violations at 1 site" in run("check", "r.jsonl").out
+    (suggested,) = answer["suggestions"]
+    assert (suggested["move"], suggested["at"], suggested["prevents"]) == ("enforce_barrier", HERE, 40)
+    told = {each["kind"]: each for each in answer["findings"]}
+    assert [told[kind]["confirmed"] for kind in ("late", "stale")] == [True, False]
+    assert told["stale"]["barrier"] == HERE
+    assert f"behind the barrier at {HERE} and counted there" in told["stale"]["sentence"]
+
+
+def test_a_read_before_a_barrier_or_of_what_it_did_not_ask_for_is_a_violation_of_its_own(run: Run) -> None:
+    """CHECK-3, REC-27."""
+    _, answer = checked(run, *behind_a_barrier(40, 30), *[read("stale")] * 10, followed(40, 40))
+    assert "50 violations at 2 sites" in run("check", "r.jsonl").out
+    assert {each["move"]: each["found"] for each in answer["suggestions"]} == {
+        "enforce_barrier": 40,
+        "place_barrier": 10,
+    }
+
+
+@pytest.mark.parametrize("other", [{"store": "user-acl"}, {"region": "c"}, {"origin": {"scope": "task"}}])
+def test_a_read_whose_barrier_has_no_such_finding_counts_and_asks_for_no_second_barrier(
+    run: Run, other: dict[str, Any]
+) -> None:
+    """CHECK-3, CHECK-11: its record may be lost."""
+    _, answer = checked(run, *behind_a_barrier(1, 0), read("stale", barrier=HERE, **other))
+    assert "2 violations at 2 sites" in run("check", "r.jsonl").out
+    assert {(each["move"], each["at"]) for each in answer["suggestions"]} == {("enforce_barrier", HERE)}
+
+
+def test_a_read_counts_where_its_barrier_is_in_the_baseline_alone(run: Run, tmp_path: Path) -> None:
+    """CHECK-3, CHECK-14."""
+    written(tmp_path / "old.jsonl", behind_a_barrier(3, 0))
+    (tmp_path / "old.json").write_text(run("check", "old.jsonl", "--json").out)
+    written(tmp_path / "r.jsonl", behind_a_barrier(3, 2))
+    answer = run("check", "r.jsonl", "--baseline", "old.json")
+    assert (answer.code, "2 violations at 1 site" in answer.out) == (1, True)
+    (tmp_path / "both.json").write_text(run("check", "r.jsonl", "--json").out)
+    assert run("check", "r.jsonl", "--baseline", "both.json").code == 0

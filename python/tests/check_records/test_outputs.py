@@ -10,6 +10,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from antipode.check.records import plots
+from antipode.check.records.engine import Engine
+from antipode.check.records.findings import report
+from antipode.check.records.line import convert
+from antipode.check.records.reading import Taken
 from antipode.cli import check as command
 from check_records.samples import AFTER_MESSAGE, OTHERS, barrier, followed, look, other, read, written
 from commands import Run, runner
@@ -270,6 +275,52 @@ def test_a_page_of_little(run: Run, tmp_path: Path, lines: list[Any]) -> None:
     seen = Tags()
     seen.feed(Path("page.html").read_text("utf-8"))
     assert seen.open == []
+
+
+def pictures(*records: Any) -> list[plots.Plot]:
+    """What the page draws: over time, and the lags of each finding."""
+    engine = Engine()
+    found = report(engine.load(map(convert, records)), Taken(), pictures=True)
+    engine.close()
+    over_time = plots.timeline(found)
+    return [*([over_time.plot] if over_time else []), *filter(None, plots.lags(found))]
+
+
+def test_pictures_end_where_what_they_show_does_and_have_numbers(run: Run) -> None:
+    """CHECK-15."""
+    del run
+    late = [barrier(look(verdict="not_yet", visible_after=0.28 + n / 1000), time=100.0 + n) for n in range(40)]
+    over_time, lags = pictures(barrier(time=1.0), *late, barrier(time=500.0))
+    assert "00:01:40" in over_time.across[0][1]
+    assert over_time.across[-1] == (100.0, "+39 s")
+    assert (over_time.bars[0].x, over_time.bars[-1].x + over_time.bars[-1].width > 99) == (0.0, True)
+    assert sum(bar.width for bar in lags.bars) > 30  # they are not lost in an empty picture
+    for plot in (over_time, lags):
+        assert plot.upward[0] == (0.0, "0")
+        assert plot.upward[-1][0] == 100.0
+        assert len(plot.across) >= 2
+    assert [words for _, words in lags.lines] == ["p50 300 ms", "p99 319 ms"]
+
+
+def test_a_barrier_and_the_read_behind_it_are_one_bar(run: Run) -> None:
+    """CHECK-3, CHECK-15, REC-27."""
+    del run
+    at = "followers/app.py:29"
+    late = [barrier(LATE, time=float(n), site=at) for n in range(1, 5)]
+    over_time, *_ = pictures(*late, *(read("stale", time=float(n), barrier=at) for n in range(1, 5)))
+    assert {bar.name for bar in over_time.bars} == {"late"}
+    assert over_time.upward[-1] == (100.0, "1")
+
+
+def test_what_the_page_explains_is_there(run: Run, tmp_path: Path) -> None:
+    written(tmp_path / "r.jsonl", [read("stale")])
+    run("check", "r.jsonl", "--html", "page.html")
+    page = Path("page.html").read_text("utf-8")
+    assert ("<dt>rates</dt>" in page, "<dt>rate not known</dt>" in page) == (False, True)
+    written(tmp_path / "r.jsonl", [read("stale"), followed(2, 2)])
+    run("check", "r.jsonl", "--html", "page.html")
+    page = Path("page.html").read_text("utf-8")
+    assert ("<dt>rates</dt>" in page, "<dt>rate not known</dt>" in page) == (True, False)
 
 
 # The command

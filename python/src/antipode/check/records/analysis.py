@@ -5,6 +5,7 @@ Every answer is small: one row a site, store and origin, however many records th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import ibis
@@ -66,13 +67,13 @@ def looks(rows: Table) -> list[Row]:
 
 
 def reads(rows: Table) -> list[Row]:
-    """Reads that came too early, a place: confirmed ones (`stale`) and those of a server that was behind."""
+    """Reads that came too early, a place and the barrier before it: confirmed ones, and those of a server behind."""
     table = rows.filter(rows.kind.isin(("stale", "behind")))
     stale = table.kind == "stale"
     return _answer(
-        table.group_by(*PLACE, "kind")
+        table.group_by(*PLACE, "kind", "barrier")
         .agg(count=table.amount.sum(), **_lags(table, stale | ~stale))
-        .order_by(*PLACE, "kind")
+        .order_by(*PLACE, "kind", "barrier")
     )
 
 
@@ -145,14 +146,23 @@ def histogram(rows: Table) -> list[Row]:
     table = _of_lateness(rows)
     table = table.filter(table.late.notnull())
     table = table.mutate(bucket=(ibis.greatest(table.late, _FASTEST).log10() * BUCKETS_A_DECADE).floor().cast("int64"))
-    keys = (*PLACE, "kind", "bucket")
+    keys = (*PLACE, "kind", "barrier", "bucket")
     return _answer(table.group_by(*keys).agg(count=table.amount.sum()).order_by(*keys))
 
 
-def timeline(rows: Table, first: float, seconds: float, buckets: int) -> list[Row]:
-    """How many were too early when, a kind; `buckets` of equal length from `first` on."""
-    late = rows.kind.isin(("stale", "behind", "published_before_commit"))
-    table = rows.filter(late | ((rows.kind == "look") & rows.verdict.isin(_LATE)))
+def span(rows: Table) -> tuple[float, float]:
+    """Return when the first violation was, and the last."""
+    look = (rows.kind == "look") & rows.verdict.isin(_LATE)
+    table = rows.filter(look | rows.kind.isin(("stale", "published_before_commit")))
+    (found,) = _answer(table.agg(first=table.time.min(), last=table.time.max()))
+    return found["first"] or 0.0, found["last"] or 0.0
+
+
+def timeline(rows: Table, first: float, seconds: float, buckets: int, met: Sequence[str]) -> list[Row]:
+    """How many were too early when, a kind; `buckets` of equal length from `first` on. `met`: barriers that stand for
+    the reads behind them."""
+    early = rows.kind.isin(("stale", "published_before_commit")) & ~rows.barrier.isin(list(met))
+    table = rows.filter(early | ((rows.kind == "look") & rows.verdict.isin(_LATE)))
     length = max(seconds, 1e-9) / buckets
     bucket = ibis.least(((table.time - first) / length).floor().cast("int64"), buckets - 1)
     table = table.mutate(bucket=bucket, name=ibis.ifelse(table.kind == "look", "late", table.kind))

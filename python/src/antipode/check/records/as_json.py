@@ -57,6 +57,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "store": finding.store,
         "store_kind": finding.store_kind,
         "origin": {"scope": finding.scope, "opened_by": finding.opened_by, "store": finding.queue},
+        "barrier": finding.barrier,
         "entry": None if finding.entry is None else asdict(finding.entry),
         "count": finding.count,
         "of": finding.of,

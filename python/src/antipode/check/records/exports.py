@@ -16,6 +16,8 @@ from antipode.check.records.line import FORM, KINDS, Line, convert
 EVENT: Final = "antipode.finding"
 UNTOLD: Final = "spans' events without what they found"
 _PREFIX: Final = "antipode."
+_OWN: Final = ("site", "store", "server", "confirmed", "barrier", "written_at", "target", "reason", "reach")
+"""Fields that attributes have under their own names."""
 _UNFIT: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
@@ -68,7 +70,7 @@ def _line(service: str, trace: str, seconds: float, attributes: dict[str, Any]) 
         "process": given.get("process", ""),
         "trace_id": trace,
     }
-    for name in ("site", "store", "server", "confirmed", "written_at", "target", "reason", "reach", "satisfied"):
+    for name in (*_OWN, "satisfied"):
         if name in given:
             fields[name] = given[name]
     fields["store_kind"] = given.get("store.kind", "")

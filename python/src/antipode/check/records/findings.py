@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -110,13 +110,22 @@ class Finding:
     registered: list[str] = field(default_factory=list)
     entry: Entry | None = None
     """Where a message brought the lineage into another process, from which this one was called."""
+    barrier: str = ""
+    """Of a read: where the barrier in dry-run before it was called, if that asked its server for the same (REC-27)."""
+    late: Finding | None = None
+    """What that barrier found: the same violation."""
     new: bool = True
     """Not in the baseline."""
 
     @property
     def confirmed(self) -> bool:
-        """Whether it is a violation."""
-        return self.kind in CONFIRMED
+        """Whether it is a violation of its own (CHECK-3)."""
+        return self.kind in CONFIRMED and (self.late is None or (self.new and not self.late.new))
+
+    @property
+    def rate_unknown(self) -> bool:
+        """Whether it is of reads, and no summary says of how many."""
+        return self.of is None and self.kind in {Kind.STALE, Kind.BEHIND}
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -152,6 +161,8 @@ class Report:
     requests: int
     """Requests and messages, as the summaries count them; 0 where there are none."""
     notes: list[str] = field(default_factory=list)
+    span: tuple[float, float] = (0.0, 0.0)
+    """From the first violation to the last, which `timeline` is of."""
     timeline: list[Row] = field(default_factory=list)
     histogram: list[Row] = field(default_factory=list)
     baseline: bool = False
@@ -216,6 +227,7 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
     if any(found.kind is Kind.STALE and found.scope != "message" for found in reads):
         _trace_back(reads, analysis.entries(rows))
     unjudged = sums.unjudged_reads()
+    _meet(reads, findings)
     findings += reads
     findings += unjudged
     findings += [_other(row) for row in analysis.others(rows)]
@@ -233,7 +245,9 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
         lost=_lost(sums, analysis.barriers(rows), reads),
     )
     if pictures and first is not None:
-        made.timeline = analysis.timeline(rows, first, made.seconds, BUCKETS)
+        made.span = analysis.span(rows)
+        met = {read.barrier for read in reads if read.late is not None}
+        made.timeline = analysis.timeline(rows, made.span[0], made.span[1] - made.span[0], BUCKETS, sorted(met))
         made.histogram = analysis.histogram(rows)
     return made
 
@@ -360,7 +374,7 @@ def _reads(rows: Sequence[Row], sums: _Sums, notes: list[str]) -> list[Finding]:
     together: dict[tuple[Any, ...], int] = {}
     for row in rows:
         each = _finding(Kind(row["kind"]), row, row["count"])
-        each.lag = _lag(row)
+        each.lag, each.barrier = _lag(row), row["barrier"]
         key = each.kind, each.service, each.region, each.site, each.store
         together[key] = together.get(key, 0) + each.count
         found.append(each)
@@ -380,6 +394,14 @@ def _reads(rows: Sequence[Row], sums: _Sums, notes: list[str]) -> list[Finding]:
         elif every > followed:
             each.estimated = each.count * every / followed
     return found
+
+
+def _meet(reads: Sequence[Finding], looks: Sequence[Finding]) -> None:
+    """Give each read the finding of the barrier before it, where there is one: both are one violation (CHECK-3)."""
+    late = {found.place: found for found in looks if found.kind is Kind.LATE}
+    for read in reads:
+        if read.kind is Kind.STALE and read.barrier:
+            read.late = late.get(replace(read, site=read.barrier).place)
 
 
 def _trace_back(found: Sequence[Finding], rows: Sequence[Row]) -> None:

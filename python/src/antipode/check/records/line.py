@@ -87,6 +87,7 @@ class Behind(Record, kw_only=True, tag="behind"):
     store_kind: Text
     server: Text
     visible_after: Late | None
+    barrier: Site | Literal[""] = ""
 
 
 class Stale(Record, kw_only=True, tag="stale"):
@@ -99,6 +100,7 @@ class Stale(Record, kw_only=True, tag="stale"):
     server: Text
     visible_after: Late | None
     confirmed: Literal["version", "repeat"]
+    barrier: Site | Literal[""] = ""
 
 
 class PublishedBeforeCommit(Finding, kw_only=True, tag="published_before_commit"):

@@ -39,6 +39,7 @@ def as_page(found: Report, suggestions: Sequence[Suggestion]) -> str:
         findings=shown[:_MOST],
         left_out=max(len(shown) - _MOST, 0),
         timeline=plots.timeline(found),
+        highest_rate=plots.highest_rate(found),
         kinds=list(dict.fromkeys(finding.kind for finding in found.findings)),
         words=words,
         counted=counted,

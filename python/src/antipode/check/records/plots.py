@@ -27,13 +27,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class Plot:
-    """Bars, vertical lines with their words, and what stands at both ends of the axis."""
+    """Bars, vertical lines with their words, and both axes' numbers: where they stand, in hundredths, and what."""
 
     title: str
     bars: Sequence[Bar]
-    left: str
-    right: str
-    highest: str = ""
+    across: Sequence[tuple[float, str]]
+    upward: Sequence[tuple[float, str]]
     lines: Sequence[tuple[float, str]] = ()
 
 
@@ -46,6 +45,9 @@ class Interval:
     high: float
 
 
+_FEWEST: Final = 4
+_MOST_NUMBERS: Final = 4
+"""On the axis of lags, beside the one at its beginning."""
 _LOOK: Final = {Kind.LATE: "look"}
 _SERIES: Final = (("stale", "stale reads"), ("late", "late barriers"), ("published_before_commit", "before commit"))
 
@@ -63,7 +65,9 @@ def timeline(found: Report) -> Timeline | None:
     """Confirmed violations over time, one bar a slice of it; None where there are none."""
     counts = {(row["name"], row["bucket"]): row["count"] for row in found.timeline}
     present = [(name, what) for name, what in _SERIES if any(key[0] == name for key in counts)]
-    if not present or found.first is None or found.last is None or not found.seconds:
+    first, last = found.span
+    seconds = last - first
+    if not present or not seconds:
         return None
     highest = max(sum(counts.get((name, place), 0) for name, _ in present) for place in range(BUCKETS))
     bars = []
@@ -75,11 +79,16 @@ def timeline(found: Report) -> Timeline | None:
             if count:
                 height = 100 * count / highest
                 top -= height
-                when = _when(found.first + place * found.seconds / BUCKETS)
+                when = _when(first + place * seconds / BUCKETS)
                 bars.append(Bar(place * width, top, width * 0.86, height, name, f"{when}: {count:,} {what}"))
-    slice_of = words.duration(found.seconds / BUCKETS)
-    title = f"Violations over time, a bar every {slice_of}"
-    return Timeline(Plot(title, bars, _when(found.first), _when(found.last), f"{highest:,}"), present)
+    title = f"Violations from the first to the last, a bar every {words.duration(seconds / BUCKETS)}"
+    across = [(0.0, _when(first)), (100.0, f"+{words.duration(seconds)}")]
+    return Timeline(Plot(title, bars, across, _upward(highest)), present)
+
+
+def _upward(highest: int) -> list[tuple[float, str]]:
+    half = [(50.0, f"{highest // 2:,}")] if highest % 2 == 0 else []
+    return [(0.0, "0"), *half, (100.0, f"{highest:,}")]
 
 
 def lags(found: Report) -> list[Plot | None]:
@@ -88,13 +97,13 @@ def lags(found: Report) -> list[Plot | None]:
     for row in found.histogram:
         gathered.setdefault(_key(row), {})[row["bucket"]] = row["count"]
     return [
-        _lag(finding, gathered.get((_LOOK.get(finding.kind, finding.kind.value), *finding.place), {}))
+        _lag(finding, gathered.get((_LOOK.get(finding.kind, finding.kind.value), *finding.place, finding.barrier), {}))
         for finding in found.findings
     ]
 
 
 def _key(row: Row) -> tuple[str, ...]:
-    return (row["kind"], *(row[name] for name in PLACE))
+    return (row["kind"], *(row[name] for name in PLACE), row["barrier"])
 
 
 def _lag(finding: Finding, counts: dict[int, int]) -> Plot | None:
@@ -102,7 +111,7 @@ def _lag(finding: Finding, counts: dict[int, int]) -> Plot | None:
     if lag is None or not counts:
         return None
     first, last = min(counts), max(counts) + 1
-    while last - first < 12:  # a few buckets at least, so that one bar is no wall
+    if last - first < _FEWEST:  # a few buckets at least, so that one bar is no wall
         first, last = first - 1, last + 1
     highest = max(counts.values())
     width = 100 / (last - first)
@@ -118,13 +127,13 @@ def _lag(finding: Finding, counts: dict[int, int]) -> Plot | None:
         for bucket, count in sorted(counts.items())
     ]
     lines = [
-        (100 * (_bucket(value) - first) / (last - first), name)
+        (min(max(100 * (_bucket(value) - first) / (last - first), 0.0), 100.0), f"{name} {words.duration(value)}")
         for value, name in ((lag.p50, "p50"), (lag.p99, "p99"))
         if value
     ]
-    if len(lines) == 2 and abs(lines[1][0] - lines[0][0]) < 8:  # their words would stand on one another
-        lines = [(lines[0][0], "p50, p99")]
-    return Plot("How long until it was visible", bars, _edge(first), _edge(last), f"{highest:,}", lines)
+    step = -(-(last - first) // _MOST_NUMBERS)
+    across = [(100 * (bucket - first) / (last - first), _edge(bucket)) for bucket in range(first, last + 1, step)]
+    return Plot("How long until it was visible", bars, across, _upward(highest), lines)
 
 
 def _bucket(seconds: float) -> float:
@@ -135,9 +144,14 @@ def _edge(bucket: int) -> str:
     return words.duration(10 ** (bucket / BUCKETS_A_DECADE))
 
 
+def highest_rate(found: Report) -> float:
+    """Return where the scale of all rates ends: at the highest of all."""
+    return max((finding.rate.high for finding in found.findings if finding.rate is not None), default=1.0) or 1.0
+
+
 def intervals(found: Report) -> list[Interval | None]:
-    """For each finding its rate on one scale, which ends at the highest of all."""
-    top = max((finding.rate.high for finding in found.findings if finding.rate is not None), default=1.0)
+    """For each finding its rate on one scale."""
+    top = highest_rate(found)
     return [
         None
         if finding.rate is None

@@ -61,6 +61,8 @@ class Context(NamedTuple):
     reason: str = ""
     """How it was confirmed, why it is incomplete; of a vacuous barrier its stores and the registered ones (JSON)."""
     what: str = ""
+    barrier: str = ""
+    """Of a read: where the barrier in dry-run before it was called (REC-27)."""
 
 
 CONTEXT_SCHEMA: Final = pa.schema([("context", pa.int32()), *((name, pa.string()) for name in Context._fields)])
@@ -122,9 +124,9 @@ def _context(line: Line, service: str, region: str) -> Context:
         named = named._replace(scope=origin.scope, opened_by=origin.opened_by, queue=origin.store)
     match line:
         case Stale():
-            return named._replace(store_kind=line.store_kind, reason=line.confirmed)
+            return named._replace(store_kind=line.store_kind, reason=line.confirmed, barrier=line.barrier)
         case Behind():
-            return named._replace(store_kind=line.store_kind)
+            return named._replace(store_kind=line.store_kind, barrier=line.barrier)
         case PublishedBeforeCommit() | ConcurrentWrite():
             return named._replace(written_at=line.written_at, target=line.target)
         case Orphan() | LateWrite() | Incomplete():

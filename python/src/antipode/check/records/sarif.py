@@ -71,6 +71,7 @@ def _result(finding: Finding, advice: str) -> dict[str, Any]:
         filter(None, (f"{words.what(finding)}: {words.how_much(finding)}", words.more(finding), advice))
     )
     names = (finding.kind, *finding.place, finding.target, finding.written_at, finding.reason)
+    names += (finding.barrier,) * bool(finding.barrier)
     shown: dict[str, Any] = {
         "ruleId": f"antipode/{finding.kind.value}",
         "ruleIndex": list(Kind).index(finding.kind),

@@ -68,8 +68,8 @@ def suggest(findings: Sequence[Finding], seconds: float) -> list[Suggestion]:
 def _place(finding: Finding) -> tuple[Move, str, str, str]:
     if finding.kind is Kind.PUBLISHED_BEFORE_COMMIT:
         return Move.PUBLISH_AFTER_COMMIT, finding.service, finding.site, ""
-    if finding.kind is Kind.LATE:
-        return Move.ENFORCE, finding.service, finding.site, finding.queue
+    if finding.kind is Kind.LATE or finding.barrier:  # behind a barrier no second one is placed
+        return Move.ENFORCE, finding.service, finding.barrier or finding.site, finding.queue
     if finding.entry is not None:
         return Move.PLACE, finding.entry.service, finding.entry.opened_by or finding.entry.site, finding.entry.queue
     if finding.scope in {"message", "request"} and finding.opened_by:

@@ -105,7 +105,7 @@ def how_much(finding: Finding) -> str:
         text = f"{name} {finding.count:,} of {finding.of:,}"
     else:
         text = f"{name} {finding.count:,} {'time' if finding.count == 1 else 'times'}".strip()
-        if finding.kind in {Kind.STALE, Kind.BEHIND}:
+        if finding.rate_unknown:
             text += ", rate not known"
     return text
 
@@ -113,7 +113,8 @@ def how_much(finding: Finding) -> str:
 def more(finding: Finding) -> str:
     """What else is known: lag, place of the write, reason."""
     if finding.lag is not None:
-        return lag(finding.lag)
+        behind = f", behind the barrier at {finding.barrier}" * bool(finding.barrier)
+        return lag(finding.lag) + behind + " and counted there" * (finding.late is not None and not finding.confirmed)
     if finding.written_at:
         return f"written at {finding.written_at}"
     if finding.kind is Kind.VACUOUS:

@@ -44,6 +44,7 @@ final class FollowedBarriers {
       record(plan, List.of(), site, head, unjudged);
       return List.of();
     }
+    BarrierLooks.keep(plan, site);
     return followed.needs();
   }
 

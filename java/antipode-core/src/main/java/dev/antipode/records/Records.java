@@ -21,7 +21,7 @@ public final class Records {
   // Fields that a span's event has under their own names; those of a barrier's stores are known later than that.
   private static final List<String> TOLD = List.of(
       "kind", "site", "region", "process", "store", "server", "confirmed", "visible_after", "written_at", "target",
-      "reason", "reach", "lineage_stores", "registered");
+      "barrier", "reason", "reach", "lineage_stores", "registered");
   private static final int RANDOM_BITS = 56; // W3C's trace context has the last ones of a trace id random
   private static final String HOST = HostName.own();
   private static final long PID = ProcessHandle.current().pid();

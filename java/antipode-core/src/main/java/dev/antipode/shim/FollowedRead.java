@@ -8,6 +8,7 @@ import dev.antipode.Ordered;
 import dev.antipode.Reading;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
+import dev.antipode.barrier.BarrierLooks;
 import dev.antipode.barrier.FollowedWrite;
 import dev.antipode.barrier.Following;
 import dev.antipode.configuration.ProcessSettings;
@@ -42,13 +43,16 @@ public final class FollowedRead {
   private final Map<String, Object> head;
   private final Span span;
   private final String site;
+  private final BarrierLooks looks; // of the last barrier in its scope; null where there is none
   private OwnReads own; // null where what came is compared, or nothing
   private Callable<Boolean> differs; // reads again: whether the result is another one now; null where it is not repeated
   // The entry that the value itself is older than, and the value's version; null where it is not.
   private WriteId wanted;
   private Ordered seen;
 
-  private FollowedRead(RegisteredStore store, List<WriteId> ids, Map<String, Object> head, Span span, String site) {
+  private FollowedRead(
+      RegisteredStore store, List<WriteId> ids, Map<String, Object> head, Span span, String site, BarrierLooks looks) {
+    this.looks = looks;
     this.store = store;
     this.ids = ids;
     this.head = head;
@@ -110,7 +114,7 @@ public final class FollowedRead {
     Map<String, Object> head = Records.head("behind");
     head.put("site", site);
     head.put("origin", Findings.origin(scope));
-    return new FollowedRead(store, ids, head, span, site);
+    return new FollowedRead(store, ids, head, span, site, BarrierLooks.of(scope));
   }
 
   private static boolean isOf(WriteId id, Key key) {
@@ -163,6 +167,9 @@ public final class FollowedRead {
     if (missing.stream().allMatch(id -> Following.holds(server, id))) {
       count("followed_reads");
       return;
+    }
+    if (looks != null && looks.hold(server, missing)) {
+      head.put("barrier", looks.site());
     }
     if (seen != null || !ProcessSettings.inForce().repeatReads()) {
       own = null;

@@ -253,7 +253,7 @@ public final class RecordsVectors {
     if (record.has("trace_id")) {
       assertThat(record.remove("span_id").asText()).isEqualTo(SPAN_ID);
     }
-    for (String name : List.of("site", "written_at")) {
+    for (String name : List.of("site", "barrier", "written_at")) {
       if (record.has(name)) {
         assertThat(record.get(name).asText()).matches("^(.+:[1-9][0-9]*|other)$");
         record.put(name, HERE);
