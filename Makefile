@@ -61,6 +61,7 @@ test: lean lint types
 lint:
 	@$(PY) -m ruff check $(OURS)
 	@$(PY) -m ruff format --check $(OURS)
+	@$(PY) spec/layers.py
 
 types:
 	@scripts/types

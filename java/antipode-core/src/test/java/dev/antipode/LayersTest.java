@@ -1,0 +1,93 @@
+package dev.antipode;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import java.io.IOException;
+import java.net.URL;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.stream.StreamSupport;
+import org.junit.jupiter.api.Test;
+
+/**
+ * No class uses one of a higher room ({@code spec/layers.json}; {@code spec/layers.py} checks Python and C++ against the same
+ * file). What runs upward today is listed there, and the list only shrinks.
+ */
+class LayersTest {
+  private static final String ROOT = "dev.antipode.";
+
+  private final Map<String, Integer> rooms = new HashMap<>();
+
+  @Test
+  void noClassUsesOneOfAHigherRoom() throws IOException {
+    JsonNode document = new ObjectMapper().readTree(layers().toFile());
+    JsonNode java = document.at("/languages/java");
+    List<String> names = strings(document.get("rooms").findValues("name"));
+    for (int height = 0; height < names.size(); height++) {
+      for (String name : strings(java.get("rooms").get(names.get(height)))) {
+        assertThat(rooms.put(name, height)).as("%s stands twice", name).isNull();
+      }
+    }
+
+    TreeSet<String> files = new TreeSet<>();
+    TreeSet<String> upward = new TreeSet<>();
+    URL core = Antipode.class.getProtectionDomain().getCodeSource().getLocation();
+    for (JavaClass each : new ClassFileImporter().importUrl(core)) {
+      String lower = file(each);
+      files.add(lower);
+      each.getDirectDependenciesFromSelf().stream()
+          .map(dependency -> dependency.getTargetClass().getBaseComponentType())
+          .filter(target -> target.getName().startsWith(ROOT))
+          .map(LayersTest::file)
+          .filter(upper -> height(upper) > height(lower))
+          .forEach(upper -> upward.add(lower + " -> " + upper));
+    }
+
+    assertThat(files).as("classes of the core").hasSizeGreaterThan(100);
+    assertThat(rooms.keySet()).as("names in spec/layers.json that no class has").allMatch(name -> isName(name, files));
+    assertThat(upward).as("uses that run upward, beside those of spec/layers.json").containsExactlyElementsOf(
+        new TreeSet<>(strings(java.get("upward"))));
+  }
+
+  private int height(String file) {
+    for (String name = file; !name.isEmpty(); name = folder(name)) {
+      Integer height = rooms.get(name);
+      if (height != null) {
+        return height;
+      }
+    }
+    throw new AssertionError(file + ": no room of spec/layers.json names it");
+  }
+
+  /** Returns the folder of a file, or of a folder; empty where there is none. */
+  private static String folder(String name) {
+    return name.substring(0, name.lastIndexOf('/', name.length() - 2) + 1);
+  }
+
+  /** Returns the source file of a class, below the root package and without its ending. */
+  private static String file(JavaClass type) {
+    String name = type.getName().substring(ROOT.length());
+    int nested = name.indexOf('$');
+    return (nested < 0 ? name : name.substring(0, nested)).replace('.', '/');
+  }
+
+  private static boolean isName(String name, TreeSet<String> files) {
+    return name.endsWith("/") ? files.stream().anyMatch(file -> file.startsWith(name)) : files.contains(name);
+  }
+
+  private static List<String> strings(Iterable<JsonNode> nodes) {
+    return new ArrayList<>(StreamSupport.stream(nodes.spliterator(), false).map(JsonNode::asText).toList());
+  }
+
+  private static Path layers() {
+    return Path.of(System.getProperty("antipode.spec"), "layers.json");
+  }
+}
