@@ -153,9 +153,8 @@ def main() -> int:
         for fault in layers.faults(edges):
             faults += 1
             print(f"{language}: {fault}")
-        print(
-            f"{language}: {len(layers.upward)} of {sum(map(len, edges.values()))} imports run upward, {len(layers.rings)} rings"
-        )
+        number = sum(map(len, edges.values()))
+        print(f"{language}: {len(layers.upward)} of {number} imports run upward, {len(layers.rings)} rings")
     return 1 if faults else 0
 
 
