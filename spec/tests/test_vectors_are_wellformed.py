@@ -178,6 +178,7 @@ def test_record_schema(change: dict[str, Any], fits: bool) -> None:
 PLACEHOLDERS = {
     "site": "app.py:31",
     "written_at": "app.py:7",
+    "barrier": "app.py:8",
     "visible_after": 0.084,
     "wanted": {"epoch": "e", "counter": "2"},
     "seen": {"epoch": "e", "counter": "1"},
