@@ -83,7 +83,7 @@ def test_the_lineage_goes_into_a_copy_of_the_attributes() -> None:
     assert given == {"kind": attribute("new")}
     assert "MessageAttributes" not in wire.sent[1]
     client.publish(TopicArn=TOPIC, Message="42")
-    assert "MessageAttributes" not in wire.sent[2], "outside a scope there is nothing to say"
+    assert wire.sent[2]["MessageAttributes"] == {ATTRIBUTE: attribute("1~_.i")}, "SCOPE-31"
 
 
 def test_without_track_the_message_is_only_a_carrier() -> None:
