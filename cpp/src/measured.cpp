@@ -63,7 +63,7 @@ const Instrument& Find(std::string_view name) {
 
 // The number of this instrument with these attributes; the lock is held.
 const std::shared_ptr<Number>& Of(std::string_view instrument, std::initializer_list<telemetry::Attribute> attributes) {
-  thread_local std::string key;
+  static std::string key;  // under the lock; one a thread would need memory when a thread of ours begins (BAR-61)
   key.assign(instrument);
   for (const auto& each : attributes) key.append(1, '\0').append(each.second);
   std::shared_ptr<Number>& number = All().all[key];

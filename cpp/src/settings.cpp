@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "antipode/logs.h"
+#include "engine/threads.h"
 #include "fork.h"
 #include "history/recorder.h"
 #include "mode_changes.h"
@@ -216,6 +217,8 @@ struct Seen {
 }  // namespace
 
 std::shared_ptr<const Settings> CurrentSettings() {
+  // In a thread without memory glibc ends the process where a thread_local is to be destroyed some day (BAR-61).
+  if (threads::OnEngineThread()) return InForce()->settings;
   thread_local Seen seen;
   const std::uint64_t now = generation.load(std::memory_order_acquire);
   if (seen.settings == nullptr || seen.generation != now) {
