@@ -20,7 +20,6 @@ something.
 
 from __future__ import annotations
 
-import contextvars
 import random
 import re
 import zlib
@@ -31,13 +30,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, TypeAlias
 
-from antipode.barrier import barrier
 from antipode.errors import AntipodeError
 from antipode.lineage import Lineage
-from antipode.operations import root, scope, stop
-from antipode.result import BarrierResult
-from antipode.scope import Scope
-from antipode.settings import configure
+from antipode.testing.application import Application, HereApplication
 
 __all__ = ["Finding", "Program", "Stage", "Step", "Tally", "check", "draw", "play", "search"]
 
@@ -71,6 +66,8 @@ class Stage(ABC):
     """Ways to look by a `reader` whether a row is there."""
     replicas: Sequence[str]
     """The servers that readers use."""
+    application: Application = HereApplication()
+    """Where clients and scopes live."""
 
     @abstractmethod
     def open(self, kind: int, *, plain: bool = False) -> Any:
@@ -228,13 +225,14 @@ def draw(seed: int, stage: Stage) -> Program:
 
 
 class _Player:
-    """Plays one program: its scopes live in contexts of their own, side by side."""
+    """Plays one program: its scopes live side by side."""
 
     def __init__(self, stage: Stage, program: Program, *, plain: bool = False) -> None:
         self._stage = stage
         self._run = _Run(program)
         self._plain = plain
-        self._scopes: dict[int, tuple[contextvars.Context, Scope]] = {}
+        self._application = stage.application
+        self._scopes: dict[int, Any] = {}
         self._clients: dict[int, Any] = {}
 
     def begin(self) -> None:
@@ -256,7 +254,7 @@ class _Player:
         return self._run
 
     def _do(self, step: Step) -> None:
-        context, _ = self._scope(step.scope)
+        entered = self._scope(step.scope)
         if step.kind == "end":
             self._end(step.scope)
         elif step.kind == "leave":
@@ -265,10 +263,10 @@ class _Player:
             row = self._run.program.row(step)
             self._run.wrote.setdefault(step.scope, set()).add(row)
             client = self._client(step.client)
-            self._guard(step, lambda: context.run(self._stage.writes[step.way], client, row))
+            self._guard(step, lambda: self._application.run(entered, self._stage.writes[step.way], client, row))
         else:
             client = self._client(step.client)
-            self._guard(step, lambda: context.run(self._stage.acts[step.way], client))
+            self._guard(step, lambda: self._application.run(entered, self._stage.acts[step.way], client))
 
     def _guard(self, step: Step, call: Callable[[], object]) -> None:
         rule = "plain"
@@ -279,10 +277,9 @@ class _Player:
             rule = "plain" if isinstance(error, self._stage.errors) else "serving"
         self._run.told.append((rule, step.way, said))
 
-    def _scope(self, number: int) -> tuple[contextvars.Context, Scope]:
+    def _scope(self, number: int) -> Any:
         if number not in self._scopes:
-            context = contextvars.copy_context()
-            self._scopes[number] = context, context.run(root)
+            self._scopes[number] = self._application.enter()
         return self._scopes[number]
 
     def _client(self, number: int) -> Any:
@@ -291,26 +288,16 @@ class _Player:
         return self._clients[number]
 
     def _leave(self, number: int) -> None:
-        context, opened = self._scope(number)
+        entered = self._scope(number)
         rows = frozenset(self._run.wrote.get(number, ()))
-        self._run.texts.append((context.run(opened.outgoing).serialize(), rows))
-        if passes(context.run(_look)):
+        self._run.texts.append((self._application.leave(entered), rows))
+        if self._application.look(entered).passes:
             self._run.passes.append(rows)
 
     def _end(self, number: int) -> None:
         self._leave(number)
-        context, _ = self._scopes.pop(number)
-        context.run(stop)
+        self._application.end(self._scopes.pop(number))
         self._run.wrote.pop(number, None)
-
-
-def _look(lineage: Lineage | None = None, timeout: float = 0.0) -> BarrierResult:
-    return barrier(lineage, timeout=timeout, on_timeout="proceed", on_unproven="proceed")
-
-
-def passes(result: BarrierResult) -> bool:
-    """Return whether a barrier says that all of its lineage is visible."""
-    return result.satisfied and result.complete
 
 
 def play(stage: Stage, runs: int, seed: int, say: Callable[[str], object] | None = None) -> Tally:
@@ -345,7 +332,7 @@ def _batches(stage: Stage, runs: int, seed: int) -> Iterator[list[Program]]:
 
 def _play(stage: Stage, programs: Sequence[Program], tally: Tally) -> list[Finding]:
     """Play programs side by side in one cut of the links; return the first finding of each."""
-    configure(timeout=_READ_S)
+    stage.application.configure(_READ_S)
     stage.clear()
     players = [_Player(stage, program) for program in programs]
     with _cut(stage):
@@ -357,7 +344,7 @@ def _play(stage: Stage, programs: Sequence[Program], tally: Tally) -> list[Findi
         runs = [player.end() for player in players]
         there, held = stage.rows(), stage.contents()
         for run in runs:
-            _judge_record(run, there - arrived, tally)
+            _judge_record(stage, run, there - arrived, tally)
             _judge_reads(stage, reader, run, there - arrived, tally)
         stage.close(reader)
         with ThreadPoolExecutor(_AT_ONCE) as threads:  # barriers wait before anything arrives
@@ -365,7 +352,7 @@ def _play(stage: Stage, programs: Sequence[Program], tally: Tally) -> list[Findi
             stage.heal()
             for each in judging:
                 each.result()
-    configure(timeout=PATIENCE_S)
+    stage.application.configure(PATIENCE_S)
     for run in runs:
         _judge_refused(stage, run)
     _judge_plain(stage, runs, held)
@@ -381,7 +368,7 @@ def _cut(stage: Stage) -> Iterator[None]:
         stage.heal()
 
 
-def _judge_record(run: _Run, there: set[str], tally: Tally) -> None:
+def _judge_record(stage: Stage, run: _Run, there: set[str], tally: Tally) -> None:
     tally.programs += 1
     tally.writes += sum(step.kind == "write" for step in run.program.steps)
     tally.committed += len({run.program.row(step) for step in run.program.steps} & there)
@@ -395,7 +382,7 @@ def _judge_record(run: _Run, there: set[str], tally: Tally) -> None:
         lineage = Lineage.deserialize(text)
         tally.texts += 1
         tally.whole += not lineage.incomplete
-        if passes(_look(lineage)):
+        if stage.application.judge(text).passes:
             run.find("recorded", f"a barrier on {text!r} passed without {_one(missing)}")
 
 
@@ -408,33 +395,40 @@ def _judge_reads(stage: Stage, reader: Any, run: _Run, there: set[str], tally: T
         chance = random.Random(run.program.seed)
         for way in chance.sample(sorted(stage.reads), min(2, len(stage.reads))):
             tally.reads += 1
-            with scope(lineage):
-                try:
-                    found = stage.reads[way](reader, _one(missing))
-                except AntipodeError:
-                    continue
-                except Exception as error:
-                    if not isinstance(error, stage.errors):
-                        run.find("serving", f"{way}: {type(error).__name__}: {error}")
-                    tally.refused += 1
-                    run.refused.append((way, text, _one(missing)))
-                    continue
+            try:
+                found = _read(stage, way, reader, text, _one(missing))
+            except AntipodeError:
+                continue
+            except Exception as error:
+                if not isinstance(error, stage.errors):
+                    run.find("serving", f"{way}: {type(error).__name__}: {error}")
+                tally.refused += 1
+                run.refused.append((way, text, _one(missing)))
+                continue
             if not found:
                 run.find("waiting", f"{way} did not wait for {text!r}, and did not show {_one(missing)}")
+
+
+def _read(stage: Stage, way: str, reader: Any, text: str, row: str) -> Any:
+    """Read in a scope that came with a text."""
+    entered = stage.application.enter(text)
+    try:
+        return stage.application.run(entered, stage.reads[way], reader, row)
+    finally:
+        stage.application.end(entered)
 
 
 def _judge_refused(stage: Stage, run: _Run) -> None:
     """What raised while the row was not there has to show it now: else it never waited, and raises always."""
     for way, text, row in run.refused:
         reader = stage.reader()  # a question that was late has closed the first one's connection (SHIM-47)
-        with scope(Lineage.deserialize(text)):
-            try:
-                found = stage.reads[way](reader, row)
-            except Exception as error:
-                run.find("waiting", f"{way} reads nothing: {type(error).__name__}: {error}")
-                continue
-            finally:
-                stage.close(reader)
+        try:
+            found = _read(stage, way, reader, text, row)
+        except Exception as error:
+            run.find("waiting", f"{way} reads nothing: {type(error).__name__}: {error}")
+            continue
+        finally:
+            stage.close(reader)
         if not found:
             run.find("waiting", f"{way} did not show {row}, which is there")
 
@@ -442,16 +436,16 @@ def _judge_refused(stage: Stage, run: _Run) -> None:
 def _judge_passes(stage: Stage, run: _Run, there: set[str], tally: Tally) -> None:
     for text, rows in run.texts:
         lineage = Lineage.deserialize(text)
-        result = _look(lineage, PATIENCE_S)
+        result = stage.application.judge(text, PATIENCE_S)
         if result.satisfied and not lineage.incomplete:
             for server in stage.replicas:
                 if missing := (rows & there) - stage.rows(server):
                     run.find("visible", f"a barrier on {text!r} passed without {_one(missing)} at {server}")
         elif not lineage.incomplete and not result.satisfied:
-            if any(store.verdict.name == "UNPROVEN" for store in result.stores.values()):
+            if result.unproven:
                 tally.unproven += 1
             else:
-                run.find("visible", f"a barrier on {text!r} does not pass though all has arrived: {result}")
+                run.find("visible", f"a barrier on {text!r} does not pass though all has arrived: {result.words}")
 
 
 def _judge_plain(stage: Stage, runs: Sequence[_Run], held: Mapping[str, object]) -> None:
