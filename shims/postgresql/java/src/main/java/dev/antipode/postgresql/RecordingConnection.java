@@ -86,6 +86,15 @@ final class RecordingConnection extends Proxies.Handler {
     }
   }
 
+  /** Its closed connection gives nothing out, as the driver's own. */
+  @Override
+  Object unwrapped(Object proxy, Class<?> wanted, Method method, Object[] args) throws Throwable {
+    if (wanted.isInstance(plain)) {
+      plainly(method, args);
+    }
+    return super.unwrapped(proxy, wanted, method, args);
+  }
+
   private Object driversOwn(Object proxy, Method method, Object[] args) throws Throwable {
     if (!(proxy instanceof BaseConnection base)) {
       return plainly(method, args);

@@ -86,6 +86,17 @@ class RecordingTest extends QuietRegion {
   }
 
   @Test
+  void aClosedConnectionGivesNothingOutAsThePlainOne() throws SQLException {
+    Connection plain = region().plain("a").getConnection();
+    plain.close();
+    assertThatThrownBy(() -> plain.unwrap(PGConnection.class)).isInstanceOf(PSQLException.class);
+    Connection connection = source.getConnection();
+    assertThat(connection.unwrap(PGConnection.class)).isSameAs(connection);
+    connection.close();
+    assertThatThrownBy(() -> connection.unwrap(PGConnection.class)).isInstanceOf(PSQLException.class);
+  }
+
+  @Test
   void savepointsAreKept() throws SQLException {
     String kept = newKey();
     String dropped = newKey();
