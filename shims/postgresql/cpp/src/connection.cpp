@@ -287,6 +287,7 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
   followed_ = InPipeline() ? Followed() : Follow(statement, sent, site);
   if (send() == 0) {
     followed_ = {};
+    words_ = PQerrorMessage(plain());  // a question of ours would take its place
     flow_.NotSent(!wrote);
     return 0;
   }

@@ -321,6 +321,15 @@ TEST_F(Writes, PipelineMode) {
   EXPECT_EQ(Do("SELECT 1"), PGRES_TUPLES_OK);
 }
 
+// SHIM-2: libpq's own words, also where nothing was sent.
+TEST_F(Writes, WhatAPipelineDoesNotTakeSaysWhy) {
+  const Scope scope;
+  ASSERT_EQ(writer_.EnterPipelineMode(), 1);
+  EXPECT_EQ(writer_.SendQuery("BEGIN; INSERT INTO posts VALUES ('not sent', 'v'); COMMIT"), 0);
+  EXPECT_NE(std::string(writer_.ErrorMessage()).find("pipeline mode"), std::string::npos) << writer_.ErrorMessage();
+  EXPECT_EQ(writer_.ExitPipelineMode(), 1);
+}
+
 // SCOPE-24: each scope in which a part of it ran has what becomes of it, whatever scope began it, or none.
 TEST_F(Writes, ATransactionOfSeveralScopes) {
   const Scope outer;
