@@ -1,6 +1,7 @@
 // A process that hosts services: `antipode_services SERVICE…`, told what to do as benchmarks/services.md says. It ends
 // when its standard input does, so it never outlives the command that started it. `antipode_services courier …` is a
-// courier (benchmarks/deliveries.md).
+// courier (benchmarks/deliveries.md), `antipode_services adversary` the application that the
+// adversary plays (benchmarks/adversary.md).
 #include <antipode/antipode.h>
 
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "adversary.h"
 #include "courier.h"
 #include "http.h"
 #include "services.h"
@@ -71,6 +73,10 @@ int main(int argc, char** argv) {
     if (argc < 2) throw services::Failure("name the services that this process hosts");
     if (argv[1] == std::string("courier")) {
       services::RunCourier(std::vector<std::string>(argv + 2, argv + argc));
+      std::_Exit(code);
+    }
+    if (argv[1] == std::string("adversary")) {
+      services::RunAdversary();
       std::_Exit(code);
     }
     process.Host(std::vector<std::string>(argv + 1, argv + argc));

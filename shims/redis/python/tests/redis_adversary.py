@@ -132,7 +132,7 @@ class RedisStage(Stage):
 
     is_of_asyncio = False
 
-    errors = (redis.RedisError,)
+    errors: ClassVar[tuple[type[Exception], ...]] = (redis.RedisError,)
     writes: ClassVar = {
         "set": _call("set", "v"),
         "set with options": lambda client, row: client.target.set(row, "v", px=600_000, nx=True),

@@ -42,6 +42,10 @@ public final class Host {
       Courier.run(Arrays.copyOfRange(names, 1, names.length));
       return;
     }
+    if (names.length > 0 && names[0].equals("adversary")) {
+      Adversary.run();
+      System.exit(0);
+    }
     Path folder = Files.createTempDirectory("antipode-services-");
     int code = 0;
     try {
