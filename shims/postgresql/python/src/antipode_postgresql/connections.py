@@ -167,6 +167,7 @@ class RecordingCursor(RecordingBaseCursor):
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         noting.at_once(self._antipode_flow, query)
         try:
+            self._antipode_flow.known.row_by_row = True
             fetching = self._antipode_fetching()
             with closing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
                 for row in rows:
@@ -330,6 +331,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         noting.at_once(self._antipode_flow, query)
         try:
+            self._antipode_flow.known.row_by_row = True
             fetching = self._antipode_fetching()
             async with aclosing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
                 async for row in rows:

@@ -302,7 +302,7 @@ class Flow(BesideRows):
                 # In groups of their own: should the server have them, the write before is not touched.
                 groups += [[each] for each in preparing(pgconn, has_question=known.has_question)]
         try:
-            answers = yield from piped(pgconn, groups)
+            answers = yield from piped(pgconn, groups, known)
         except BaseException as error:
             self._lost(error)
             raise
@@ -430,10 +430,10 @@ class Flow(BesideRows):
             yield from self.settle_gen([], asynchronous=False)
 
     def _flush_gen(self) -> Any:
-        pgconn = self.pgconn
+        pgconn, known = self.pgconn, self.known
         place: Place | None = None
         for _ in range(3):
-            flushed, answer = yield from piped(pgconn, [[asked(pgconn, FLUSH)], [asked(pgconn, QUESTION)]])
+            flushed, answer = yield from piped(pgconn, [[asked(pgconn, FLUSH)], [asked(pgconn, QUESTION)]], known)
             if refusal_of([*flushed, *answer[:1]]):
                 self._refused([*flushed, *answer[:1]])
                 return None

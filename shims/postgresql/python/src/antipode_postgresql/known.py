@@ -41,6 +41,7 @@ class Known:
         "moments",
         "prepared",
         "questions",
+        "row_by_row",
         "segment",
         "spelled",
         "system",
@@ -65,6 +66,8 @@ class Known:
         """Whether it has the question for the position, which rides with a COMMIT, too."""
         self.changed = False
         """Whether the application may have changed the session's settings."""
+        self.row_by_row = False
+        """Whether libpq may go on to hand out one row at a time: until something is sent outside a pipeline."""
         self.moments = Moments()
 
     def said(self, kind: Kind, text: bytes) -> None:

@@ -153,13 +153,16 @@ def simple(pgconn: Any, text: bytes) -> Any:
     return (yield from generators.execute(pgconn))
 
 
-def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
+def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]], known: Any) -> Any:
     """Sends commands in one packet, each group up to a synchronisation point of its own; the results of each group.
 
     They begin with one a command, in order; behind them is the error of the group's end, where its transaction is
     committed, which may fail (a deferred constraint). psycopg's `fetch_many` for each command would come to the same,
     and cost a generator each.
     """
+    if known.row_by_row:  # behind a stream: the rows of the first command's answer would come one at a time
+        yield from simple(pgconn, b"")
+        known.row_by_row = False
     pgconn.enter_pipeline_mode()
     results: Results = []
     try:

@@ -39,6 +39,7 @@ _PAST: Final = (
 _SNAPSHOT: Final = (
     f"its {{}} transaction reads from a snapshot of a moment that is past, when {_UNPROVED}: begin another one"
 )
+_ROWS: Final = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.SINGLE_TUPLE, pq.ExecStatus.TUPLES_CHUNK)
 UNKNOWN: Final = b"CALL"
 """Stands for a text that nobody knows: it may do anything."""
 _LIFE: Final = f"SELECT {STARTED}; SHOW transaction_isolation".encode()
@@ -142,10 +143,13 @@ class ReadCall:
             self.flow.pgconn.finish()
 
     def _hear(self, results: Results) -> None:
-        rows = [result for result in results if result.status == pq.ExecStatus.TUPLES_OK]
-        values = [result.get_value(0, column).decode() for result in rows for column in range(result.nfields)]
+        rows = [result for result in results if result.status in _ROWS and result.ntuples]
+        cells = [result.get_value(0, column) for result in rows for column in range(result.nfields)]
+        values = [cell.decode() for cell in cells if cell is not None]
         if len(values) == 2:
             self._life, self._isolation = values
+        elif any(result.status in _ROWS for result in results):
+            self.trouble = unproven("the server did not say on this connection which one it is")
 
     def wait(self) -> None:
         """Waits until the connection's own server has the writes."""
