@@ -51,6 +51,14 @@ WRITES = [
 ]
 
 
+def test_signs_that_are_halves_of_characters() -> None:
+    """SHIM-6: in such a client's encoding a character's second octet may look like a backslash or a quote."""
+    for text, encoding in (("表", "shift_jis"), ("チ", "shift_jis"), ("許", "big5"), ("乗", "gbk"), ("乗", "gb18030")):
+        for statement in ("SELECT '{}', w('k')", "SELECT {}, w('k'), {} FROM posts", "SELECT {}('k')"):
+            assert classify(statement.replace("{}", text).encode(encoding)).may_write
+    assert not classify("SELECT `表`, 'チ' FROM `許` WHERE a = '[乗]'".encode()).may_write
+
+
 @pytest.mark.parametrize("sql", READS)
 def test_reads_change_nothing(sql: str) -> None:
     found = classify(sql.encode())

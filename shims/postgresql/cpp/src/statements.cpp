@@ -137,9 +137,24 @@ Kind ClassifyWith(std::string_view text, bool escapes) {
   return kind == Kind::kRead && tokens.spelled ? Kind::kMaybe : kind;
 }
 
+// Whether an octet may be half of a character where it would matter: in a client's encoding such as SJIS, BIG5, GBK or
+// GB18030 the second one may look like a backslash, or like a sign before a parenthesis, which is then a call.
+bool MayHoldPairs(std::string_view text) {
+  for (std::size_t at = 1; at < text.size(); ++at) {
+    if (static_cast<unsigned char>(text[at - 1]) < 0x80) continue;
+    if (text[at] == '\\') return true;
+    if ((text[at] == 'e' || text[at] == 'E') && at + 1 < text.size() && text[at + 1] == '\'') return true;
+    if (std::string_view("@[]^`{|}~").find(text[at]) == std::string_view::npos) continue;
+    const std::size_t next = text.find_first_not_of(" \t\n\r\f\v", at + 1);
+    if (next != std::string_view::npos && text[next] == '(') return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Kind Classify(std::string_view text) {
+  if (MayHoldPairs(text)) return Kind::kMayCommit;
   const Kind kind = ClassifyWith(text, false);
   if (text.find('\\') == std::string_view::npos || ClassifyWith(text, true) == kind) return kind;
   return Kind::kMayCommit;  // it depends on a setting

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,23 @@ def test_what_a_statement_may_do(text: str, kind: Kind) -> None:
     """SHIM-6."""
     assert classify(text.encode()) is kind
     assert classify(text.upper().encode() if kind is not Kind.MAYBE else text.encode()) is kind
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "big5", "gbk", "gb18030"])
+def test_signs_that_are_halves_of_characters(encoding: str) -> None:
+    """SHIM-6: in such a client's encoding a character's second octet may look like a backslash, a quote or a bar."""
+    found = 0
+    for octets in (bytes([lead, trail]) for lead in range(0x81, 0xFF) for trail in range(0x40, 0x7F)):
+        with suppress(UnicodeDecodeError):
+            character = octets.decode(encoding)
+            if len(character) == 1:
+                found += 1
+                for text in ("SELECT E'{}', w('k')", "SELECT {}('k')", "SELECT 1 AS {}, w('k') AS {}"):
+                    assert classify(text.replace("{}", character).encode(encoding)) is Kind.MAYBE
+    assert found > 500
+    for text in ("SELECT 'é', '[表]', \"表\" FROM t WHERE a = '{\"表\": \"è\"}'", "SELECT count(é) FROM t"):
+        assert classify(text.encode()) is Kind.READ
+    assert classify("SELECT 'é' FROM t WHERE a = 'è|'".encode("latin-1")) is Kind.MAYBE  # unsure
 
 
 @pytest.mark.parametrize(

@@ -94,3 +94,16 @@ def test_what_only_reads_is_not(lab: PostgresqlStore, registry: None) -> None:
 def test_doctor_names_them(lab: PostgresqlStore) -> None:
     [found] = [each for each in PostgresqlShim.diagnose(lab.url("a")) if "look like reads" in each.what]
     assert "logged" in found.what
+
+
+@pytest.mark.parametrize("is_block", [False, True])
+def test_a_call_behind_a_character_that_ends_like_an_escape(
+    lab: PostgresqlStore, registry: None, is_block: bool
+) -> None:
+    """SHIM-6: in SJIS the second octet of the character is a backslash, and the server reads another text."""
+    with psycopg.connect(lab.url("a"), client_encoding="SJIS", autocommit=not is_block) as plain:
+        wrapped = antipode_postgresql.wrap(plain, STORE, replicas=[lab.url("b1")])
+        with antipode.scope() as scope:
+            assert wrapped.execute("SELECT E'表', log_it()").fetchone() == ("表", 1)
+            wrapped.commit()
+            assert proved(scope)

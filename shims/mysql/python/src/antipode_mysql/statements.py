@@ -11,6 +11,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from antipode.sql_octets import may_hold_pairs
+
 
 class Kind(Enum):
     """What a statement is, as far as a transaction is concerned."""
@@ -162,6 +164,8 @@ def _classified(sql: bytes, several: bool) -> Statement:
         if _LATER.match(sql, head.end()):
             return _DELAYED
         return _RETURNS if _RETURNING.search(sql) else _WRITE
+    if may_hold_pairs(sql):
+        return _UNSURE
     found = {_of_body(body, several) for body in bodies(sql, _bare)}
     return found.pop() if len(found) == 1 else _UNSURE
 

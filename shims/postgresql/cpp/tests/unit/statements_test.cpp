@@ -67,6 +67,14 @@ TEST(Statements, ThatMayCommitWithinATransaction) {
   }
 }
 
+// SHIM-6: in some clients' encodings a character's second octet looks like a backslash (here SJIS) or a bar.
+TEST(Statements, SignsThatAreHalvesOfCharacters) {
+  for (const char* text : {"SELECT E'\x95\\', w('k')", "SELECT \x83|('k')", "SELECT \x83| ('k')"}) {
+    EXPECT_TRUE(IsUnsure(Classify(text))) << text;
+  }
+  EXPECT_EQ(Classify("SELECT '\xc3\xa9', '[\xe8\xa1\xa8]' FROM \"\xe8\xa1\xa8\""), Kind::kRead);
+}
+
 // What goes on in a later line goes on with its escapes.
 TEST(Statements, LiteralsOfSeveralLines) {
   EXPECT_EQ(Classify("SELECT E'a' -- b\n'\\'; nextval(1), '"), Kind::kRead);

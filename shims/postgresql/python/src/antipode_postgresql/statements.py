@@ -11,6 +11,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from antipode.sql_octets import may_hold_pairs
+
 
 class Kind(Enum):
     """What becomes of data by a statement."""
@@ -101,6 +103,8 @@ def bare(text: bytes) -> bytes | None:
 
 @lru_cache(maxsize=2048)
 def _classify(text: bytes) -> Kind:
+    if may_hold_pairs(text):
+        return Kind.MAYBE
     try:
         kind = _kind_of(_INERT.sub(_stand_in, text))
         if b"\\" in text and _kind_of(_INERT_ESCAPED.sub(_stand_in, text)) is not kind:
