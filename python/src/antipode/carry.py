@@ -11,6 +11,7 @@ from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ParamSpec, TypeVar, cast
 
+from antipode import unflushed
 from antipode.branches import Branch, close_carried
 from antipode.errors import ConfigurationError
 from antipode.recorder import recorder
@@ -28,6 +29,8 @@ def carry(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """
     scope = current_scope()
     block = None if scope is None else current_block(scope)
+    if scope is not None:
+        unflushed.look(scope)  # here, in the task that may use a session: where the work runs nobody sees it (SCOPE-27)
     if scope is not None and isinstance(block, Branch):
         taken = block.take(scope.lineage)
         if taken is not None:

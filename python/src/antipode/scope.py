@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from antipode import counts, lost_writes, telemetry
+from antipode import counts, lost_writes, telemetry, unflushed
 from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
 from antipode.expected_streams import ExpectedStreams
 from antipode.lineage import EMPTY, Lineage
@@ -104,6 +104,7 @@ class Scope:
     @property
     def lineage(self) -> Lineage:
         """Return the lineage to hand on or to store: a store with a write in flight is marked (SCOPE-20)."""
+        unflushed.look(self)
         if not self._pending:
             return self.recorded_lineage
         with self._lock:
@@ -157,7 +158,7 @@ class Scope:
 
         Raises PendingWriteError with `on_pending=raise` where a write of this very task has not been committed.
         """
-        if not self._pending:
+        if not self.has_pending:
             return self.recorded_lineage
         uncommitted = self.published_before_commit()
         if uncommitted:
@@ -435,12 +436,14 @@ class Scope:
     @property
     def pending(self) -> tuple[PendingWrite, ...]:
         """The writes that are in flight now, those of unknown outcome included."""
+        unflushed.look(self)
         with self._lock:
             return tuple(self._pending.values())
 
     @property
     def has_pending(self) -> bool:
         """Return whether a write is in flight, or of unknown outcome; without the lock, for who looks often."""
+        unflushed.look(self)
         return bool(self._pending)
 
     def published_before_commit(self) -> tuple[PendingWrite, ...]:

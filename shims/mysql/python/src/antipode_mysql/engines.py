@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from antipode import sqlalchemy_sessions
 from antipode.errors import ConfigurationError
 from pymysql.constants import CLIENT
 from sqlalchemy import Engine, create_engine, event
@@ -72,7 +73,7 @@ class Leads(NamedTuple):
         return found
 
 
-def hook(engine: Any, wrapped: Callable[[Any], Any]) -> Leads:
+def hook(engine: Any, wrapped: Callable[[Any], Any], store: str) -> Leads:
     """Have every connection that the engine opens from now on wrapped, whatever opens it; return where they lead.
 
     Those in its pool are given up.
@@ -98,5 +99,6 @@ def hook(engine: Any, wrapped: Callable[[Any], Any]) -> Leads:
 
     connect._antipode_plain = known  # type: ignore[attr-defined]
     pool._creator = connect
+    sqlalchemy_sessions.follow(connect, store)
     engine.dispose()
     return Leads(weakref.proxy(engine), known[1], known[0])

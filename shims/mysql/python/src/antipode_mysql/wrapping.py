@@ -117,7 +117,7 @@ def _wrapped(client: Any, store: str, options: StoreOptions, *, is_named: bool =
     if "sqlalchemy" in "".join(each.__module__ for each in type(plain).__mro__):
         from antipode_mysql.engines import hook
 
-        leads = hook(plain, lambda opened: _wrapped(opened, store, options, is_named=leads.names_servers))
+        leads = hook(plain, lambda opened: _wrapped(opened, store, options, is_named=leads.names_servers), store)
         if (named := leads.targets()) is not None:
             _note(join_store(store, MySQLShim, options), named[0], options)
         _follow(plain, leads.look, leads.servers, named or (), store, options)

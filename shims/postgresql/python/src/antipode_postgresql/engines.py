@@ -7,6 +7,7 @@ import copy
 import inspect
 from typing import Any
 
+from antipode import sqlalchemy_sessions
 from sqlalchemy.engine import Engine, create_engine
 
 from antipode_postgresql.connections import record
@@ -149,8 +150,9 @@ def _opened(connection: Any) -> list[Target]:
         connection.close()
 
 
-def record_engine(plain: Any, join: Any) -> Any:
+def record_engine(plain: Any, join: Any, store: str) -> Any:
     """An engine that shares everything with a plain one; `join` gives the binding of a connection."""
+    sqlalchemy_sessions.follow(join, store)
     inner = getattr(plain, "sync_engine", None)
     if inner is None:
         return _recording(plain, join)

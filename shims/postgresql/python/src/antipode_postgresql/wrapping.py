@@ -134,7 +134,7 @@ def wrap(
             raise UnfitStoreError(f"{binding.unfit}. wrap(…, on_unfit='unproven') lets the service start")
         return binding
 
-    wrapped: _C = make(join)
+    wrapped: _C = make(join, store)
     return wrapped
 
 
@@ -195,33 +195,33 @@ class _Ways(NamedTuple):
         return self.targets(client) is None
 
 
-def _maker(client: Any) -> tuple[Callable[[Join], Any], _Ways | None]:
+def _maker(client: Any) -> tuple[Callable[[Join, str], Any], _Ways | None]:
     """Return how a client is wrapped, and how it is asked for its servers; None for a connection.
 
     Pools and SQLAlchemy are only looked at where the application has imported them.
     """
     if isinstance(client, psycopg.Connection | psycopg.AsyncConnection):
-        return lambda join: record(client, join(client)), None
+        return lambda join, _: record(client, join(client)), None
     pool = sys.modules.get("psycopg_pool")
     plain = getattr(client, "_antipode_plain", client)
     if pool is not None and isinstance(client, pool.ConnectionPool | pool.AsyncConnectionPool):
         is_async = isinstance(client, pool.AsyncConnectionPool)
         ways = _Ways(targets_of_pool, ask_pool, look_at_pool, idle_of_pool)
-        return lambda join: record_pool(plain, join, is_async=is_async), ways
+        return lambda join, _: record_pool(plain, join, is_async=is_async), ways
     if "sqlalchemy" in sys.modules:
         from antipode_postgresql import engines
 
         if engines.is_engine(client):
             looks = engines.look_at_engine, engines.idle_of_engine
             ways = _Ways(engines.targets_of_engine, engines.ask_engine, *looks)
-            return lambda join: engines.record_engine(plain, join), ways
+            return lambda join, store: engines.record_engine(plain, join, store), ways
     if "django.db.backends.postgresql.base" in sys.modules:
         from antipode_postgresql import databases
 
         if databases.is_database(client):
             look, idle = databases.look_at_database, databases.idle_of_database
             ways = _Ways(databases.targets_of_database, databases.ask_database, look, idle)
-            return lambda join: databases.record_database(client, join), ways
+            return lambda join, _: databases.record_database(client, join), ways
     raise TypeError(
         "wrap() takes a psycopg connection, a psycopg_pool pool, an SQLAlchemy engine or a database of "
         f"django.db.connections, not {type(client).__name__}"

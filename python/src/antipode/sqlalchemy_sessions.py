@@ -1,0 +1,178 @@
+"""SQLAlchemy's sessions: what one has changed and has not flushed is pending for its store (SCOPE-27).
+
+SQLAlchemy says when a session begins a transaction, by its first change at the latest, and when an object joins it: the
+scopes in which that was said are those that use it. Whether it is dirty it is asked when a lineage is handed out.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Any, Final
+
+from sqlalchemy import event
+from sqlalchemy.orm import Session, SessionTransaction, object_mapper
+
+from antipode import unflushed
+from antipode.pending import PendingWrite, current_task
+from antipode.scope import Scope, current_scope
+from antipode.store import registry
+
+_KEY: Final = "antipode: who uses it"
+_MOST_TASKS: Final = 64
+
+
+def follow(recorder: Any, store: str) -> None:
+    """Ask sessions from now on that are bound to an engine of this store.
+
+    recorder: what has the engine's connections record, by which the engine is known again: its `_antipode_join`, or the
+    creator of its pool's connections.
+    """
+    _stores[recorder] = store
+    unflushed.ask(_look)
+    if not event.contains(Session, "after_transaction_create", _begun):
+        event.listen(Session, "after_transaction_create", _begun)
+        event.listen(Session, "after_attach", _begun)
+        event.listen(Session, "after_begin", _begun)
+        event.listen(Session, "after_flush", _flushed)
+        event.listen(Session, "after_transaction_end", _ended)
+
+
+class _Followed:
+    """A session in a transaction: the scopes that use it, with what is pending in them because of it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = weakref.ref(session)
+        self._task = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin as one that nobody uses."""
+        self._lock = threading.RLock()
+        self._scopes: weakref.WeakKeyDictionary[Scope, dict[str, PendingWrite]] = weakref.WeakKeyDictionary()
+        self._tasks: set[int] = set()
+        """Those that used it outside any scope: a scope that one of them has open may have changed it since."""
+
+    def use(self) -> None:
+        """Note the scope that uses it now."""
+        _following[id(self)] = self
+        scope = current_scope()
+        with self._lock:
+            self._task = current_task()
+            if scope is not None:
+                self._scopes.setdefault(scope, {})
+            elif len(self._tasks) < _MOST_TASKS:
+                self._tasks.add(self._task)
+
+    def look(self, scope: Scope) -> None:
+        """Make pending in a scope what is about to be written there, and end what is not any more."""
+        with self._lock:
+            session = self._session()
+            if session is None:
+                self.over()
+                return
+            writes = self._scopes.get(scope)
+            if writes is None and not (scope is current_scope() and current_task() in self._tasks):
+                return
+            stores = _stores_to_write(session)
+            if writes is None and stores:
+                writes = self._scopes[scope] = {}
+            for store in stores.difference(writes or ()):
+                self._begin(scope, store)
+            for store in (writes or {}).keys() - stores:
+                scope.end(self._scopes[scope].pop(store))
+
+    def flush(self, session: Session) -> None:
+        """The scope that flushes records the writes; what became of them nobody tells the others."""
+        here = current_scope()
+        with self._lock:
+            for scope, writes in list(self._scopes.items()):
+                if scope is not here and not scope.closed:
+                    for store in _stores_to_write(session):
+                        if store not in writes:
+                            self._begin(scope, store)
+                        writes.pop(store).unknown = True
+
+    def over(self) -> None:
+        """The transaction is over: what was flushed has been recorded, and the rest is not going to be written."""
+        _following.pop(id(self), None)
+        with self._lock:
+            for scope, writes in list(self._scopes.items()):
+                for write in writes.values():
+                    scope.end(write)
+            self._scopes.clear()
+            self._tasks.clear()
+
+    def _begin(self, scope: Scope, store: str) -> None:
+        write = self._scopes[scope][store] = PendingWrite(store)
+        write.task = self._task
+        scope.begin(write)
+
+
+_following: dict[int, _Followed] = {}
+_stores: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+
+
+def _after_fork() -> None:
+    """In the child: no session is used by a scope (SCOPE-13), and no thread holds a lock."""
+    for followed in _following.values():
+        followed.forget()
+    _following.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _look(scope: Scope) -> None:
+    for followed in list(_following.values()):
+        followed.look(scope)
+
+
+def _begun(session: Session, *_: Any) -> None:
+    followed = session.info.get(_KEY)
+    if followed is None:
+        followed = session.info[_KEY] = _Followed(session)
+    followed.use()
+
+
+def _flushed(session: Session, _: Any) -> None:
+    if (followed := session.info.get(_KEY)) is not None:
+        followed.flush(session)
+
+
+def _ended(session: Session, transaction: SessionTransaction) -> None:
+    if transaction.parent is None and (followed := session.info.get(_KEY)) is not None:
+        followed.over()
+
+
+def _stores_to_write(session: Session) -> set[str]:
+    """Return the stores to which a session's next flush would write: where it cannot be told, all."""
+    try:
+        if session._is_clean():
+            return set()
+        binds = _binds(session)
+        names = [_store_of(bind.engine) for bind in binds] if binds else list(_stores.values())
+    except Exception:  # another thread changes it, or a mapping is not finished
+        names = list(_stores.values())
+    return {name for name in names if (store := registry().get(name)) is not None and store.records}
+
+
+def _binds(session: Session) -> list[Any]:
+    """Return what the changes are bound to; nothing where that is decided at the flush."""
+    if type(session).get_bind is not Session.get_bind:
+        return []
+    own = vars(session)
+    if not own.get("binds", own.get("_Session__binds", True)) and session.bind is not None:  # 2.1, 2.0: without a look
+        return [session.bind]
+    return [session.get_bind(mapper) for mapper in {object_mapper(o) for o in _changed(session)}]
+
+
+def _changed(session: Session) -> list[Any]:
+    return [*session.new, *session.deleted, *session.dirty]
+
+
+def _store_of(engine: Any) -> str:
+    recorder = getattr(engine, "_antipode_join", None)
+    return _stores.get(engine.pool._creator if recorder is None else recorder, "")

@@ -1,0 +1,295 @@
+"""SQLAlchemy's sessions over a wrapped engine: what they have not flushed is pending (spec SCOPE-27)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Final
+
+import antipode
+import antipode.asgi
+import antipode.httpx
+import antipode_postgresql
+import fastapi
+import httpx
+import pytest
+import sqlalchemy
+from antipode.scope import Scope
+from antipode_lab.stores.postgresql import PostgresqlStore
+from pg_regions import STORE, Posts, proved
+from sqlalchemy import JSON, ForeignKey
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.ext.mutable import MutableDict
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship, scoped_session, sessionmaker
+from web import asgi_server
+
+MARKED: Final = f"1~_.i.{STORE}"
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Node(Base):
+    __tablename__ = "nodes"
+    key: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[str] = mapped_column(default="")
+    things: Mapped[dict[str, int]] = mapped_column(MutableDict.as_mutable(JSON), default=dict)
+    parent: Mapped[str | None] = mapped_column(ForeignKey("nodes.key"))
+    children: Mapped[list[Node]] = relationship("Node")
+
+
+def _url(lab: PostgresqlStore, driver: str = "psycopg") -> str:
+    return lab.url("a").replace("postgresql://", f"postgresql+{driver}://")
+
+
+@pytest.fixture
+def plain(quiet_lab: PostgresqlStore) -> Iterator[sqlalchemy.Engine]:
+    """With two nodes, `1` and `2`."""
+    engine = sqlalchemy.create_engine(_url(quiet_lab))
+    Base.metadata.drop_all(engine)
+    Base.metadata.create_all(engine)
+    with Session(engine) as session, session.begin():
+        session.add_all([Node(key="1"), Node(key="2")])
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def engine(plain: sqlalchemy.Engine, quiet_lab: PostgresqlStore, quiet_posts: Posts) -> Iterator[sqlalchemy.Engine]:
+    own = sqlalchemy.create_engine(_url(quiet_lab))
+    yield antipode_postgresql.wrap(own, STORE, replicas=[quiet_lab.url("b1")])
+    own.dispose()
+
+
+@pytest.fixture
+async def aengine(engine: sqlalchemy.Engine, quiet_lab: PostgresqlStore) -> AsyncIterator[AsyncEngine]:
+    own = create_async_engine(_url(quiet_lab, "psycopg_async"))
+    yield antipode_postgresql.wrap(own, STORE, replicas=[quiet_lab.url("b1")])
+    await own.dispose()
+
+
+def is_marked(scope: Scope) -> bool:
+    return STORE in scope.outgoing().incomplete
+
+
+def _adds(session: Session) -> None:
+    session.add(Node(key="3"))
+
+
+def _sets(session: Session) -> None:
+    session.get_one(Node, "1").value = "changed"
+
+
+def _changes_in_place(session: Session) -> None:
+    node = session.get_one(Node, "1")
+    node.things["a"] = 1
+
+
+def _deletes(session: Session) -> None:
+    session.delete(session.get_one(Node, "1"))
+
+
+def _relates(session: Session) -> None:
+    node, child = session.get_one(Node, "1"), session.get_one(Node, "2")
+    node.children.append(child)
+
+
+def _nests(session: Session) -> None:
+    with session.begin_nested():
+        _adds(session)
+        assert antipode.serialize() == MARKED
+
+
+CHANGES: Final = (_adds, _sets, _changes_in_place, _deletes, _relates)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_pending_until_it_is_flushed_and_committed(
+    engine: sqlalchemy.Engine, change: Callable[[Session], None]
+) -> None:
+    """SCOPE-27, SCOPE-15."""
+    with antipode.scope() as scope:
+        with Session(engine) as session:
+            assert session.get(Node, "1") is not None
+            assert antipode.serialize() == "1"  # it has only read
+            change(session)
+            assert antipode.serialize() == MARKED
+            session.flush()
+            assert antipode.serialize() == MARKED  # the transaction is
+            session.commit()
+        assert proved(scope)
+        assert not is_marked(scope)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("end", [Session.rollback, Session.close, Session.expunge_all, Session.reset])
+def test_a_change_that_will_not_be_written_is_not_pending(
+    engine: sqlalchemy.Engine, change: Callable[[Session], None], end: Callable[[Session], None]
+) -> None:
+    """SCOPE-17, SCOPE-27."""
+    with antipode.scope(), Session(engine) as session:
+        with session.no_autoflush:
+            change(session)
+        assert antipode.serialize() == MARKED
+        end(session)
+        assert antipode.serialize() == "1"
+
+
+def test_a_session_that_nobody_has_any_more(engine: sqlalchemy.Engine) -> None:
+    with antipode.scope():
+        session = Session(engine)
+        session.add(Node(key="3"))
+        assert antipode.serialize() == MARKED
+        del session
+        gc.collect()
+        assert antipode.serialize() == "1"
+
+
+class _Routed(Session):
+    engine: Any
+
+    def get_bind(self, *_: Any, **__: Any) -> Any:
+        return self.engine
+
+
+@pytest.mark.parametrize("kind", ["connection", "binds", "routed", "scoped", "maker", "options", "later", "two phases"])
+def test_however_a_session_is_bound(engine: sqlalchemy.Engine, kind: str) -> None:
+    """SCOPE-27."""
+    _Routed.engine = engine
+    session: Any = {
+        "connection": lambda: Session(engine.connect()),
+        "binds": lambda: Session(binds={Node: engine}),
+        "routed": _Routed,
+        "scoped": lambda: scoped_session(sessionmaker(engine)),
+        "maker": sessionmaker(engine),
+        "options": lambda: Session(engine.execution_options(isolation_level="SERIALIZABLE")),
+        "later": Session,
+        "two phases": lambda: Session(engine, twophase=True),
+    }[kind]()
+    with antipode.scope():
+        session.add(Node(key="3"))
+        assert antipode.serialize() == MARKED
+        if kind == "later":
+            session.bind = engine
+            assert antipode.serialize() == MARKED
+        session.rollback()
+        assert antipode.serialize() == "1"
+    session.close()
+
+
+def test_a_session_of_an_engine_that_nobody_wrapped(engine: sqlalchemy.Engine, plain: sqlalchemy.Engine) -> None:
+    """SCOPE-15: neither it nor what has no part in it."""
+    with antipode.scope(), Session(plain) as session, Session(binds={Node: plain}) as other:
+        session.add(Node(key="3"))
+        other.add(Node(key="4"))
+        assert antipode.serialize() == "1"
+
+
+def test_a_savepoint(engine: sqlalchemy.Engine) -> None:
+    with antipode.scope(), Session(engine) as session, session.begin():
+        _nests(session)
+        session.rollback()
+        assert antipode.serialize() == "1"
+
+
+async def test_sessions_of_asyncio(aengine: AsyncEngine) -> None:
+    """SCOPE-27."""
+    with antipode.scope() as scope:
+        async with AsyncSession(aengine) as session:
+            session.add(Node(key="3"))
+            assert antipode.serialize() == MARKED
+            await session.rollback()
+            assert antipode.serialize() == "1"
+        async with async_sessionmaker(aengine).begin() as session:
+            (await session.get_one(Node, "1")).value = "changed"
+            assert antipode.serialize() == MARKED
+            assert await asyncio.create_task(_serialized()) == MARKED
+        assert proved(scope)
+
+
+async def _serialized() -> str:
+    return antipode.serialize()
+
+
+def test_only_the_scope_that_uses_a_session(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-15, SCOPE-24: where another scope flushes, nobody tells the first what became of it."""
+    with Session(engine) as session, antipode.scope() as first:
+        session.add(Node(key="3"))
+        with antipode.scope() as other:
+            assert not is_marked(other)
+            assert is_marked(first)
+            session.commit()
+            assert proved(other)
+            assert not is_marked(other)
+        assert is_marked(first)
+
+
+def test_a_session_that_began_outside_any_scope(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-27: its task may have changed it since, and no other one."""
+    with Session(engine) as session:
+        node = session.get_one(Node, "1")
+        with antipode.scope() as scope:
+            node.value = "changed"
+            assert is_marked(scope)
+        seen = []
+        with antipode.scope() as scope:
+            thread = threading.Thread(target=lambda: seen.append(is_marked(scope)))
+            thread.start()
+            thread.join()
+        assert seen == [False]
+
+
+def test_work_that_carries_the_scope(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-12, SCOPE-27: it is looked at where the work is made."""
+    seen = []
+    with Session(engine) as session:
+        node = session.get_one(Node, "1")
+        with antipode.scope():
+            node.value = "changed"
+            thread = threading.Thread(target=antipode.carry(lambda: seen.append(antipode.serialize())))
+            thread.start()
+            thread.join()
+    assert seen == [MARKED]
+
+
+def test_its_own_barrier(engine: sqlalchemy.Engine) -> None:
+    """BAR-56."""
+    with antipode.scope(), Session(engine) as session:
+        assert antipode.barrier(timeout=5).complete
+        session.add(Node(key="3"))
+        result = antipode.barrier(timeout=5)
+        assert not result.complete
+        assert [gap.store for gap in result.gaps] == [STORE]
+        session.rollback()
+        assert antipode.barrier(timeout=5).complete
+
+
+def test_what_is_sent_before_its_flush_can_raise(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-18, SCOPE-19."""
+    with antipode.scope() as scope, Session(engine) as session:
+        session.add(Node(key="3"))
+        assert [write.store for write in scope.published_before_commit()] == [STORE]
+
+
+def test_a_dependency_of_fastapi_that_commits_behind_its_yield(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-27, PROP-13: the response leaves before the flush, from other threads than the endpoint's."""
+    app = fastapi.FastAPI()
+
+    def opened() -> Iterator[Session]:
+        with Session(engine) as session, session.begin():
+            yield session
+
+    used = fastapi.Depends(opened)
+
+    @app.post("/{key}")
+    def add(key: str, session: Session = used) -> str:
+        session.add(Node(key=key))
+        return key
+
+    with asgi_server(antipode.asgi.Middleware(app)) as port, antipode.scope() as scope:
+        with antipode.httpx.wrap(httpx.Client(trust_env=False)) as client:
+            assert client.post(f"http://127.0.0.1:{port}/3").status_code == 200
+        assert STORE in scope.lineage.stores or STORE in scope.lineage.incomplete
