@@ -49,3 +49,19 @@ def test_a_transaction_behind_a_stream(quiet_posts: Posts) -> None:
         _streamed(writer)
         writer.commit()
         assert proved(scope) > first
+
+
+def test_a_commit_in_a_pipeline_behind_a_stream(quiet_posts: Posts) -> None:
+    """SCOPE-14: how it is made is the pipeline's first question, and is heard: its position is behind it."""
+    with quiet_posts.wrap("a", autocommit=False) as writer, quiet_posts.lab.connect("a") as plain:
+        writer.execute("SET synchronous_commit = off")
+        writer.commit()
+        for number in range(5):
+            with antipode.scope() as scope:
+                writer.execute("INSERT INTO posts (key, value) VALUES (%s, 'v')", (str(number),))
+                _streamed(writer)
+                written = plain.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
+                with writer.pipeline():
+                    writer.commit()
+                assert written is not None
+                assert proved(scope) > written[0]

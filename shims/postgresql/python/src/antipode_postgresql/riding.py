@@ -48,7 +48,7 @@ class Rider:
         if not self.how or self.how[-1].status != pq.ExecStatus.TUPLES_OK:
             self._not_done()  # it had failed before: nothing of it is left
             return
-        how = self.how[-1]
+        how = self.how[0]  # behind a stream the row comes by itself, and an answer without any behind it
         if how.get_value(0, 1) == b"f":
             self._not_done()
             return
