@@ -33,21 +33,23 @@ Connection::Inside::Inside(OwnConnection plain, Binding binding)
     : process_(getpid()),
       plain_(std::move(plain)),
       binding_(std::move(binding)),
-      resets_(ResetsOf(plain_.get())),
-      resets_seen_(resets_->load()),
+      events_(EventsOf(plain_.get())),
+      resets_seen_(events_->resets),
+      commits_seen_(events_->commits),
+      prepares_seen_(events_->prepares),
       flow_(binding_, plain_.get()),
       repeating_(plain_.get()) {}
 
 Connection::Inside::~Inside() {
   if (!plain_) return;
   Unheard();
-  flow_.Closes();
+  flow_.Closes(IsEndedUnseen());
   if (getpid() != process_) close(PQsocket(plain_.release()));
 }
 
 PGconn* Connection::Inside::Release() {
   Unheard();
-  if (plain_) flow_.Leaves();
+  if (plain_) flow_.Leaves(IsEndedUnseen());
   return plain_.release();
 }
 
@@ -121,13 +123,14 @@ const char* Connection::Inside::ErrorMessage() const {
 }
 
 PGTransactionStatusType Connection::Inside::Before() {
-  if (const int resets = resets_->load(); resets != resets_seen_) {
+  if (const int resets = events_->resets; resets != resets_seen_) {
     Unheard();
-    flow_.Leaves();  // before the reset libpq itself may have been told to commit
+    flow_.Leaves(true);  // before the reset libpq itself may have been told to commit
     Forget();
     if (PQstatus(plain()) == CONNECTION_OK) binding_.Reach(TargetOf(plain()), PQsocket(plain()));
     resets_seen_ = resets;
   }
+  if (!InPipeline()) NoteUnseenEnd();  // in a pipeline what may be committed is never thrown away
   const PGTransactionStatusType status = PQtransactionStatus(plain());
   if (status == PQTRANS_IDLE && !InPipeline()) moments_.Over();
   if (status == PQTRANS_INTRANS && left_ == PQTRANS_IDLE) moments_.Taken();  // it was begun by libpq itself
@@ -146,7 +149,7 @@ Reply Connection::Inside::Plain(const Call& run) {
   }
   PGresult* const result = run();
   Keep(result);
-  left_ = PQtransactionStatus(plain());
+  Leave();
   return Reply(result);
 }
 
@@ -177,7 +180,7 @@ void Connection::Inside::End() {
 Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, const Call& run, const Send& send,
                               const Site& site) {
   Reply reply = RunOne(statement, sent, run, send, site);
-  left_ = PQtransactionStatus(plain());
+  Leave();
   return reply;
 }
 
@@ -249,6 +252,7 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
   const Kind kind = statement.kind;
   error_.reset();
   words_.reset();
+  if (PQtransactionStatus(plain()) != PQTRANS_ACTIVE) Over();  // libpq needs no more calls to know that it is
   binding_.Refresh();
   const PGTransactionStatusType status = Before();
   auto noted = NotedStatement::Begin(binding_, statement);
@@ -399,12 +403,35 @@ void Connection::Inside::Over() {
   under_way_ = false;
   if (ending_.none) Unheard();  // its results were taken from libpq itself
   noted_.reset();
-  left_ = PQtransactionStatus(plain());
   if (!ending_.none && !ending_.failed) moments_.Done(past_, awaited_);
   if (const Followed followed = std::exchange(followed_, {}); !ending_.none && !ending_.failed) {
     followed.Over(binding_.server);
   }
-  flow_.Ends(kind_, ending_);
+  if (ending_.none && PQstatus(plain()) == CONNECTION_OK) {
+    NoteUnseenEnd();
+  } else {
+    flow_.Ends(kind_, ending_);
+  }
+  Leave();
+}
+
+void Connection::Inside::Leave() {
+  left_ = PQtransactionStatus(plain());
+  commits_seen_ = events_->commits;
+  prepares_seen_ = events_->prepares;
+}
+
+bool Connection::Inside::IsEndedUnseen() const {
+  const bool was_open = left_ == PQTRANS_INTRANS || left_ == PQTRANS_INERROR;
+  return commits_seen_ != events_->commits || prepares_seen_ != events_->prepares ||
+         (was_open && PQstatus(plain()) != CONNECTION_OK);
+}
+
+void Connection::Inside::NoteUnseenEnd() {
+  const bool is_idle = PQtransactionStatus(plain()) == PQTRANS_IDLE;
+  if (is_idle || IsEndedUnseen()) flow_.EndsUnseen(is_idle && prepares_seen_ == events_->prepares);
+  commits_seen_ = events_->commits;
+  prepares_seen_ = events_->prepares;
 }
 
 void Connection::Inside::Unheard() {
@@ -429,6 +456,7 @@ int Connection::Inside::LeavePipeline() {
     pieces_.clear();
     lost_.reset();
     flow_.Quiet();
+    Leave();
   }
   return done;
 }
@@ -452,7 +480,7 @@ void Connection::Inside::Forget() {
 
 void Connection::Inside::Reset() {
   Unheard();
-  flow_.Closes();
+  flow_.Closes(IsEndedUnseen());
   words_.reset();
   error_.reset();
   PQreset(plain());

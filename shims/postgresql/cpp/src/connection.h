@@ -75,6 +75,13 @@ class Connection::Inside {
   Reply RunOne(const Statement& statement, const Sent& sent, const Call& run, const Send& send, const Site& site);
   // The transaction's status before something is sent. What the application did meanwhile by libpq itself shows here.
   PGTransactionStatusType Before();
+  // Whether a COMMIT or PREPARE TRANSACTION was answered that the shim has not sent, or the connection was lost to what
+  // may have been one.
+  bool IsEndedUnseen() const;
+  // The shim has seen all that was done by now.
+  void Leave();
+  // Where the application has ended an open write's transaction by libpq itself, the write ends, too (SCOPE-25).
+  void NoteUnseenEnd();
   // This is over, and was sent when what is awaited was proved.
   Reply Ended(const Past& past, OwnResult result);
   void Forget();
@@ -106,8 +113,11 @@ class Connection::Inside {
   const int process_;
   OwnConnection plain_;
   Binding binding_;
-  const Resets resets_;
+  const std::shared_ptr<const Events> events_;
   int resets_seen_;
+  // COMMIT and PREPARE TRANSACTION up to the last command that the shim has seen the end of: more are not the shim's.
+  int commits_seen_;
+  int prepares_seen_;
   Flow flow_;
   Repeating repeating_;
   // What the application has prepared by libpq's own call.

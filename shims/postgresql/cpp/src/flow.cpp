@@ -119,6 +119,16 @@ void Flow::Ends(Kind kind, const Ending& ending) {
   }
 }
 
+void Flow::EndsUnseen(bool settles) {
+  if (!write_) return;
+  if (Broken() || !settles || may_be_prepared_ || was_prepared_) {
+    Unknown();
+  } else {
+    certain_ = false;
+    SettleApart();
+  }
+}
+
 void Flow::Quiet() {
   if (!write_) return;
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
@@ -133,11 +143,13 @@ void Flow::Quiet() {
   }
 }
 
-void Flow::Closes() {
+void Flow::Closes(bool ended) {
   prepared_.clear();  // they stay pending: their outcome is not known here
   if (!write_) return;
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
-  if (!Broken() && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR)) {
+  if (ended) {
+    Unknown();
+  } else if (!Broken() && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR)) {
     RolledBack();  // by the server, when the connection ends
   } else if (!Broken() && status == PQTRANS_IDLE) {
     Unknown();  // somebody has ended it by libpq itself
@@ -146,8 +158,8 @@ void Flow::Closes() {
   }
 }
 
-void Flow::Leaves() {
-  if (Broken()) return Closes();
+void Flow::Leaves(bool ended) {
+  if (Broken()) return Closes(ended);
   prepared_.clear();
   Unknown();  // also what is in error, for a savepoint brings it back
 }

@@ -56,6 +56,9 @@ class Flow {
   void NotSent(bool began);
   // It is over.
   void Ends(Kind kind, const Ending& ending);
+  // The transaction was ended by libpq itself, where nobody heard how; `settles`: it has not been prepared, and nothing
+  // is open, so that a position covers it, be that it was rolled back (SCOPE-25).
+  void EndsUnseen(bool settles);
   // Something of a pipeline was sent, after which nobody can tell what is committed until the next quiet point.
   void Rides(const Statement& statement);
   // A pipeline is quiet: nothing is on its way.
@@ -66,10 +69,10 @@ class Flow {
   // One write in autocommit mode, with the questions in the same packet; its own result.
   OwnResult Alone(const Send& send);
 
-  // The application gives the connection up, or has it connected anew.
-  void Closes();
+  // The application gives the connection up, or has it connected anew; `ended`: something was ended by libpq itself.
+  void Closes(bool ended);
   // The application takes the plain connection away: what is open on it may still be committed there.
-  void Leaves();
+  void Leaves(bool ended);
   void Forget() { epoch_.clear(), prepared_question_ = false; }
 
  private:

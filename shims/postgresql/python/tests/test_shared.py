@@ -102,6 +102,51 @@ def test_a_commit_within_and_an_end_in_words(wrapped: Connection, end: str) -> N
         assert proved(scope)
 
 
+def _fails(wrapped: Connection) -> None:
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        wrapped.execute("SELECT 1/0")
+    wrapped.rollback()
+
+
+def _fails_in_autocommit_mode(wrapped: Connection) -> None:
+    wrapped.autocommit = True
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        wrapped.execute(INSERT, ("1",))
+
+
+def _fails_in_a_block(wrapped: Connection) -> None:
+    with pytest.raises(psycopg.errors.DivisionByZero), wrapped.transaction():
+        wrapped.execute("SELECT 1/0")
+
+
+def _fails_to_copy(wrapped: Connection) -> None:
+    wrapped.autocommit = True
+    with pytest.raises(psycopg.errors.NotNullViolation), wrapped.cursor().copy("COPY posts (key) FROM STDIN") as copy:
+        copy.write("1\n")
+
+
+def _rolls_back_by_hand(wrapped: Connection) -> None:
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        psycopg.ClientCursor(wrapped).execute("SELECT 1/0")
+    wrapped.rollback()
+
+
+@pytest.mark.parametrize(
+    "behind", [_fails, _fails_in_autocommit_mode, _fails_in_a_block, _fails_to_copy, _rolls_back_by_hand]
+)
+def test_what_the_plain_connection_commits_no_later_call_throws_away(
+    wrapped: Connection, behind: Callable[[Connection], None]
+) -> None:
+    """SCOPE-25: its end shows before the next statement."""
+    with antipode.scope() as scope:
+        wrapped.execute(INSERT, ("1",))
+        wrapped.pgconn.exec_(b"COMMIT")
+        assert leaves_marked()
+        behind(wrapped)
+        assert proved(scope)
+        assert not scope.pending
+
+
 def test_a_commit_within_and_a_pipeline_that_rolls_back(wrapped: Connection) -> None:
     with antipode.scope() as scope:
         wrapped.execute(INSERT, ("1",))

@@ -1,5 +1,7 @@
 // Writes whose transaction somebody else ends, or nobody does (spec SHIM-43, SCOPE-17, SCOPE-24, SCOPE-25): each scope
 // that wrote has the commit's position, or is in doubt.
+#include <sys/socket.h>
+
 #include <functional>
 #include <thread>
 
@@ -98,6 +100,108 @@ TEST_F(Ends, WhatLibpqItselfCommitsIsFoundLaterOrStaysInDoubt) {
     PQclear(PQexec(short_lived.get(), "COMMIT"));
   }
   IsInDoubt(second);
+}
+
+// SCOPE-25: what comes behind such a COMMIT, and fails or rolls back, says nothing of it.
+TEST_F(Ends, WhatLibpqItselfCommitsNoLaterCallThrowsAway) {
+  const auto fails = [&](const char* text) { EXPECT_EQ(writer_.Exec(text).status(), PGRES_FATAL_ERROR) << text; };
+  const std::vector<std::function<void(const std::string&)>> next{
+      [&](const std::string&) { (void)writer_.Exec("ROLLBACK"); },
+      [&](const std::string&) { fails("SELECT 1/0"); },
+      [&](const std::string& key) { fails(Insert(key).c_str()); },
+      [&](const std::string&) { Must(writer_.Exec("BEGIN")), Must(writer_.Exec("ROLLBACK")); },
+      [&](const std::string&) { (void)writer_.Exec("ROLLBACK; BEGIN"), Must(writer_.Exec("ROLLBACK")); },
+      [&](const std::string&) { EXPECT_EQ(writer_.Prepare("q", "nonsense", 0, nullptr).status(), PGRES_FATAL_ERROR); },
+      [&](const std::string&) { EXPECT_EQ(writer_.SendQuery("SELECT 1/0"), 1), Take(writer_); },
+      [&](const std::string&) { EXPECT_EQ(writer_.SendQuery("ROLLBACK"), 1), Take(writer_); },
+  };
+  int number = 0;
+  for (const auto& call : next) {
+    const std::string key = std::to_string(++number);
+    const Scope scope;
+    Begin(scope, writer_, key);
+    PQclear(PQexec(writer_.get(), "COMMIT"));
+    call(key);
+    EXPECT_TRUE(scope->pending().empty()) << number;
+    EXPECT_TRUE(ComesTo(regions_, scope.lineage(), key)) << number;
+    EXPECT_GE(PositionIn(scope.lineage()).counter, 1U) << number;
+  }
+}
+
+// SCOPE-25: it shows to nobody whose the open transaction is, so the write is in doubt, and another one begins.
+TEST_F(Ends, WhatLibpqItselfCommitsBeforeABeginOrPreparesStaysInDoubt) {
+  int number = 0;
+  for (const char* end : {"COMMIT; BEGIN", "COMMIT AND CHAIN", "PREPARE TRANSACTION 'elsewhere'",
+                          "PREPARE TRANSACTION 'elsewhere'; BEGIN"}) {
+    const std::string key = std::to_string(++number);
+    const Scope scope;
+    Begin(scope, writer_, key);
+    PQclear(PQexec(writer_.get(), end));
+    (void)writer_.Exec("ROLLBACK");
+    IsInDoubt(scope);
+    (void)writer_.Exec("COMMIT PREPARED 'elsewhere'");
+    EXPECT_TRUE(regions_.Shows("a", key)) << end;
+    const Scope next;
+    Begin(next, writer_, key + " and more");
+    Must(writer_.Exec("ROLLBACK"));
+    EXPECT_TRUE(next.lineage().empty());
+  }
+  const Scope scope;
+  {
+    Connection short_lived = regions_.Wrapped("a");
+    Begin(scope, short_lived, "closed");
+    PQclear(PQexec(short_lived.get(), "COMMIT; BEGIN"));
+  }
+  IsInDoubt(scope);
+}
+
+// Also what libpq knows to be over, or gave its results of by itself.
+TEST_F(Ends, WhatWasSentNeedsNoMoreCallsToBeOver) {
+  const std::vector<std::function<void()>> takes{
+      [&] {
+        Must(writer_.GetResult());
+        while (writer_.IsBusy() != 0) ASSERT_EQ(writer_.ConsumeInput(), 1);
+      },
+      [&] { while (PGresult* const result = PQgetResult(writer_.get())) PQclear(result); },
+  };
+  int number = 0;
+  for (const auto& take : takes) {
+    for (const bool waits : {false, true}) {
+      const std::string key = "sent " + std::to_string(++number);
+      const Scope scope;
+      ASSERT_EQ(writer_.SendQuery(Insert(key).c_str()), 1);
+      take();
+      if (waits) {
+        EXPECT_EQ(writer_.Exec("SELECT 1/0").status(), PGRES_FATAL_ERROR);
+      } else {
+        ASSERT_EQ(writer_.SendQuery("SELECT 1/0"), 1);
+        Take(writer_);
+      }
+      EXPECT_TRUE(ComesTo(regions_, scope.lineage(), key)) << key;
+      EXPECT_GE(PositionIn(scope.lineage()).counter, 1U) << key;
+    }
+  }
+}
+
+// The COMMIT's answer never came, and nobody but libpq knows that it was sent.
+TEST_F(Ends, AConnectionThatLibpqItselfLosesMayHaveCommitted) {
+  const std::vector<std::function<void(Connection&)>> ends{
+      [](Connection& writer) { (void)writer.Exec("SELECT 1"); },
+      [](Connection& writer) { writer.Reset(); },
+      [](Connection& writer) { PQfinish(writer.Release()); },
+      [](Connection&) {},
+  };
+  for (const auto& end : ends) {
+    const Scope scope;
+    {
+      Connection writer = regions_.Wrapped("a");
+      Begin(scope, writer, "lost");
+      shutdown(PQsocket(writer.get()), SHUT_RDWR);
+      PQclear(PQexec(writer.get(), "COMMIT"));
+      end(writer);
+    }
+    IsInDoubt(scope);
+  }
 }
 
 TEST_F(Ends, AConnectionThatIsMadeAnewRollsItBack) {

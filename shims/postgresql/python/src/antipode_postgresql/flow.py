@@ -429,6 +429,13 @@ class Flow(BesideRows):
         for self.write, self.certain in waiting:
             yield from self.settle_gen([], asynchronous=False)
 
+    def ended_unseen_gen(self) -> Any:
+        """The open transaction was ended by the plain connection: its write is covered, and not undone (SCOPE-25)."""
+        self.certain = False
+        yield from self.settle_apart_gen()
+        if self.write is not None:
+            self._forget().outcome_unknown()
+
     def _flush_gen(self) -> Any:
         pgconn, known = self.pgconn, self.known
         place: Place | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,6 +57,8 @@ class RecordingBaseConnection:
     def _start_query(self) -> Any:
         flow = self._antipode_flow
         flow.binding.refresh()
+        if flow.write is not None and self._antipode_is_idle(flow):
+            return self._antipode_ended_unseen(flow, self._start_query)
         if not flow.announced:
             return self._antipode_unannounced(flow)
         flow.announced = False
@@ -74,21 +77,31 @@ class RecordingBaseConnection:
             if call.ids:
                 yield from waits_gen(call, self._pipeline)  # type: ignore[attr-defined]
             call.begin_uncovered()
+        yield from super()._start_query()  # type: ignore[misc]
         if flow.binding.records:
             flow.begins(Kind.MAYBE, None)
-        yield from super()._start_query()  # type: ignore[misc]
         flow.has_snapshot = True
 
     def _exec_command(self, command: Any, result_format: Any = _TEXT) -> Any:
         flow = self._antipode_flow
         if flow.pgconn.transaction_status == IDLE:
             flow.has_snapshot = False
+            if flow.write is not None and self._antipode_is_idle(flow):
+                return self._antipode_ended_unseen(flow, partial(self._exec_command, command, result_format))
         if type(command) is bytes and command not in _ENDINGS:
             self._antipode_flow.may_set(Kind.SESSION)  # psycopg's nested transactions are savepoints
             return super()._exec_command(command, result_format)  # type: ignore[misc]
         if type(command) is bytes and command == b"COMMIT":
             return self._antipode_commit(self._antipode_flow, command, result_format)
         return self._antipode_other_command(self._antipode_flow, command, result_format)
+
+    def _antipode_is_idle(self, flow: Flow) -> bool:
+        return flow.pgconn.transaction_status == IDLE and self._pipeline is None  # type: ignore[attr-defined]
+
+    def _antipode_ended_unseen(self, flow: Flow, goes_on: Callable[[], Any]) -> Any:
+        """The open transaction was ended by the plain connection."""
+        yield from flow.ended_unseen_gen()
+        return (yield from goes_on())
 
     def _antipode_other_command(self, flow: Flow, command: Any, result_format: Any) -> Any:
         plain = super()._exec_command  # type: ignore[misc]
