@@ -14,6 +14,7 @@ struct Layer {
   std::uint64_t number;
   Context context;
   std::uint64_t token;  // of the library whose own context follows ours, if one does
+  bool is_block;
 };
 
 struct Layers {
@@ -51,20 +52,21 @@ const Context& Current() {
   static const auto* const none = new Context();
   if (!Layers::alive) return *none;
   const std::vector<Layer>& stack = TheLayers().stack;
+  while (!stack.empty() && stack.back().is_block && stack.back().context.scope->is_left()) Leave(stack.back().number);
   return stack.empty() ? *none : stack.back().context;
 }
 
-std::uint64_t Enter(Context context) {
+std::uint64_t Enter(Context context, bool is_block) {
   if (!Layers::alive) return 0;
   ForgetInChild();
   const std::uint64_t number = NextNumber();
   const std::uint64_t token = hooks::Entered(context.scope);
-  TheLayers().stack.push_back({number, std::move(context), token});
+  TheLayers().stack.push_back({number, std::move(context), token, is_block});
   return number;
 }
 
-void Leave(std::uint64_t entered) {
-  if (!Layers::alive) return;
+bool Leave(std::uint64_t entered) {
+  if (!Layers::alive) return true;
   std::vector<Layer>& stack = TheLayers().stack;
   for (std::size_t i = stack.size(); i-- > 0;) {
     if (stack[i].number != entered) continue;
@@ -73,8 +75,9 @@ void Leave(std::uint64_t entered) {
       stack.pop_back();
       hooks::Left(left.token);
     }
-    return;
+    return true;
   }
+  return false;
 }
 
 }  // namespace antipode::context

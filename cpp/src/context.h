@@ -23,11 +23,13 @@ namespace context {
 // The calling thread's context as it is now.
 const Context& Current();
 
-// Puts a context on top of the thread's; the number is for `Leave`.
-std::uint64_t Enter(Context context);
+// Puts a context on top of the thread's; the number is for `Leave`. `is_block`: of the block that opened its scope, so
+// that it is none any more where another thread has ended that (SCOPE-3).
+std::uint64_t Enter(Context context, bool is_block = false);
 
-// Takes that one off again, and what was put on top of it and not taken off. Of another thread's it takes nothing.
-void Leave(std::uint64_t entered);
+// Takes that one off again, and what was put on top of it and not taken off. Of another thread's it takes nothing;
+// whether it was there.
+bool Leave(std::uint64_t entered);
 
 // Notes that this process has known a lineage: what it sends outside any scope may depend on one (SCOPE-31).
 void KnowLineage();

@@ -22,10 +22,10 @@ std::atomic<bool> knows_lineages{false};
 // The write that began outside any scope before anything else was known, if that is all there is.
 std::atomic<const void*> first_outside{nullptr};
 
-std::uint64_t EnterScope(ScopePtr scope) {
+std::uint64_t EnterScope(ScopePtr scope, bool is_block = false) {
   Context next = context::Current();
   next.scope = std::move(scope);
-  return context::Enter(std::move(next));
+  return context::Enter(std::move(next), is_block);
 }
 
 // What `Root` opened on this thread, each with what `Stop` is to leave.
@@ -61,14 +61,14 @@ Scope::Scope(Lineage lineage, Site site)
   history::NoteArrival(*scope_, lineage);
 }
 
-Scope::Scope(ScopePtr scope) : scope_(std::move(scope)), entered_(EnterScope(scope_)) {}
+Scope::Scope(ScopePtr scope) : scope_(std::move(scope)), entered_(EnterScope(scope_, scope_ != nullptr)) {}
 
 Scope::Scope(Scope&& other) noexcept : scope_(std::move(other.scope_)), entered_(std::exchange(other.entered_, 0)) {}
 
 Scope::~Scope() {
   if (scope_ == nullptr) return;
   scope_->Stop();
-  context::Leave(entered_);
+  if (!context::Leave(entered_)) scope_->NoteLeft();
 }
 
 Activation::Activation(ScopePtr scope) : entered_(EnterScope(std::move(scope))) {}
@@ -76,8 +76,9 @@ Activation::Activation(ScopePtr scope) : entered_(EnterScope(std::move(scope))) 
 Activation::~Activation() { context::Leave(entered_); }
 
 ScopePtr CurrentScope() {
+  const Context& own = context::Current();  // asked first: it leaves what another thread has ended
   if (std::optional<ScopePtr> followed = hooks::Current()) return *std::move(followed);
-  return context::Current().scope;
+  return own.scope;
 }
 
 Scope DetachedScope(Site site) {

@@ -128,7 +128,9 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed = closed_;
-    if (!closed) {
+    if (closed) {
+      lineage_ = lineage_.MarkedIncomplete({id.store()});
+    } else {
       if (DropImplausible(*write, id, implausible)) {
         lineage_ = lineage_.MarkedIncomplete({id.store()});
         AddGap({"implausible", id.store(), implausible});

@@ -191,11 +191,20 @@ void LineageScope::TransferRead(const Lineage& lineage, Site site) { Join(lineag
 void LineageScope::Merge(const Lineage& lineage, Site site) { Join(lineage, true, site); }
 
 void LineageScope::Receive(const Lineage& lineage) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (closed_) return;
-  const Lineage brought = lineage.WithoutExtensionsOfBranches();
-  lineage_ |= Filtered(brought);
-  inbound_lineage_ |= brought;
+  if (lineage.empty()) return;
+  bool closed = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed = closed_;
+    if (closed) {
+      lineage_ = lineage_.MarkedIncomplete(lineage.stores());
+    } else {
+      const Lineage brought = lineage.WithoutExtensionsOfBranches();
+      lineage_ |= Filtered(brought);
+      inbound_lineage_ |= brought;
+    }
+  }
+  if (closed) TooLate(FirstStore(lineage), Site());
 }
 
 void LineageScope::Join(const Lineage& lineage, bool filtered, const Site& site) {

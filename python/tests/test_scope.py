@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import antipode
 import pytest
 from antipode import Lineage, WriteId
 from antipode.errors import ConfigurationError
+from antipode.pending import PendingWrite
 from antipode.scope import Scope
 from antipode.writeid import Opaque, Ordered
 from opentelemetry import context as otel
@@ -84,6 +86,37 @@ def test_a_late_append_is_dropped_counted_and_warned_about(counts: Counts, caplo
     assert counts.of("antipode.write.lost", reason="closed", store="other") == 3
     assert "test_scope.py:" in caplog.text
     assert "detached_scope" in caplog.text
+
+
+def test_whatever_a_closed_scope_drops_marks_it(counts: Counts) -> None:
+    """SCOPE-4: each way by which something comes to a scope."""
+    came = Lineage([at(1)])
+
+    def written(scope: Scope) -> None:
+        scope.written(write, at(1))
+
+    def raised(scope: Scope) -> None:
+        if not scope.raised(write, "e", 1):
+            scope.written(write, at(1))
+
+    ways: list[Callable[[Scope], None]] = [
+        lambda scope: scope.append(at(1)),
+        written,
+        raised,
+        lambda scope: scope.transfer(came),
+        lambda scope: scope.transfer_read(came),
+        lambda scope: scope.bring(came),
+        lambda scope: scope.merge(came),
+        lambda scope: scope.receive(came),
+    ]
+    for number, way in enumerate(ways, 1):
+        with antipode.scope() as scope:
+            write = PendingWrite("posts")
+            scope.enter(write)
+        way(scope)
+        scope.end(write)
+        assert scope.lineage.serialize() == "1~_.i.posts"
+        assert counts.of("antipode.write.lost", reason="closed") == number
 
 
 def test_an_append_outside_any_scope_is_an_orphan(counts: Counts, caplog: pytest.LogCaptureFixture) -> None:

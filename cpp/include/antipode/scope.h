@@ -3,6 +3,7 @@
 #ifndef ANTIPODE_SCOPE_H_
 #define ANTIPODE_SCOPE_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -246,6 +247,10 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// Work that carried the scope has ended; the last one closes a scope that was stopped meanwhile.
   void Release();
 
+  /// The block that opened it has ended, and another thread ended it: where it was opened it is current no longer.
+  void NoteLeft() { left_.store(true); }
+  bool is_left() const { return left_.load(std::memory_order_relaxed); }
+
   /// The request that came in, where a middleware opened this scope for one.
   std::shared_ptr<Inbound> inbound() const;
   void set_inbound(std::shared_ptr<Inbound> inbound);
@@ -286,13 +291,15 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   bool sent_ = false;
   bool stopped_ = false;
   bool closed_ = false;
+  std::atomic<bool> left_{false};
   std::shared_ptr<history::Strand> strand_;
   std::uint64_t times_off_ended_;
 };
 
 /// A scope that is current from here on, until this object ends: then it closes, and what was current before is again.
 ///
-/// Like a lock it belongs to one thread and one block; moving it does not move the block.
+/// Like a lock it belongs to one thread and one block; moving it does not move the block. Where another thread ends it,
+/// it is current no longer here, either.
 class [[nodiscard]] Scope {
  public:
   /// A new scope, empty or starting from a lineage.

@@ -52,6 +52,49 @@ TEST(Scopes, ThatAreClosedDropAndCount_SCOPE_4) {
   EXPECT_TRUE(isolation.Said("dropped a write to posts: its scope (values/scope_test.cpp:"));
 }
 
+// Each way by which something comes to a scope.
+TEST(Scopes, ThatAreClosedAreMarkedForWhatTheyDrop_SCOPE_4) {
+  const std::vector<std::function<void(LineageScope&, const PendingPtr&)>> ways{
+      [](LineageScope& scope, const PendingPtr&) { scope.Append(At("posts", 1)); },
+      [](LineageScope& scope, const PendingPtr& write) { scope.Written(write, At("posts", 1)); },
+      [](LineageScope& scope, const PendingPtr&) { scope.Transfer(Read("1~posts..e.1")); },
+      [](LineageScope& scope, const PendingPtr&) { scope.TransferRead(Read("1~posts..e.1")); },
+      [](LineageScope& scope, const PendingPtr&) { scope.Merge(Read("1~posts..e.1")); },
+      [](LineageScope& scope, const PendingPtr&) { scope.Receive(Read("1~posts..e.1")); },
+  };
+  for (const auto& way : ways) {
+    const Isolation isolation;
+    const ScopePtr kept = Scope().shared();
+    const PendingPtr write = kept->Begin("posts");
+    way(*kept, write);
+    kept->End(write);
+    EXPECT_EQ(kept->lineage().Serialize(), "1~_.i.posts");
+    EXPECT_EQ(Isolation::Counted("antipode.write.lost", {"reason=closed"}), 1U);
+  }
+}
+
+// What the thread writes behind it is of what was current before.
+TEST(Scopes, ThatAnotherThreadEndsAreNoLongerCurrent_SCOPE_3) {
+  const Isolation isolation;
+  const auto ended = [] {
+    auto scope = std::make_unique<Scope>();
+    const ScopePtr kept = scope->shared();
+    std::thread([&] { scope.reset(); }).join();
+    return kept;
+  };
+  EXPECT_TRUE(ended()->closed());
+  EXPECT_EQ(CurrentScope(), nullptr);
+  const Scope outer;
+  const ScopePtr kept = ended();
+  ended();
+  EXPECT_EQ(CurrentScope(), outer.shared());
+  Append(At("posts", 1));
+  EXPECT_EQ(outer.lineage().Serialize(), "1~posts..e.1");
+  std::thread(Carry([&] { EXPECT_EQ(CurrentScope(), outer.shared()); })).join();
+  const Activation activation(kept);
+  EXPECT_EQ(CurrentScope(), kept) << "who makes it current has it so: its writes are counted as late";
+}
+
 TEST(Scopes, LieInOneAnother_SCOPE_5_SCOPE_10) {
   const Isolation isolation;
   const Scope outer;

@@ -241,9 +241,14 @@ class Scope:
             lineage = self._entered(lineage)
             if self._own:
                 self._lineage = without_branches(self._lineage, self._own)
-            if not self._closed:
+            closed = self._closed
+            if not closed:
                 self._lineage |= self._filtered(lineage)
                 self._inbound |= lineage
+            elif lineage:
+                self._lineage = self._lineage.marked_incomplete(*lineage.stores)
+        if closed and lineage:
+            lost_writes.of_closed_scope(next(iter(lineage.stores), ""), self.site)
 
     def _join(self, lineage: Lineage, *, filtered: bool, passing: bool = False) -> None:
         if not lineage:

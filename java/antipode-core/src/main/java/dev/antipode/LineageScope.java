@@ -14,6 +14,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 
 /**
  * What one request, message or task depends on, held by OpenTelemetry's {@link Context} (chapter SCOPE of the
@@ -229,13 +230,10 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   /** Joins what the request or message itself brought: it is not sent back with the response. */
   public void receive(Lineage other) {
-    Lineage brought = other.withoutExtensionsOfBranches();
-    synchronized (lock) {
-      if (!closed) {
-        lineage = lineage.union(removals.filter(brought));
-        inbound = inbound.union(brought);
-      }
-    }
+    come(other, brought -> {
+      inbound = inbound.union(brought);
+      return lineage.union(removals.filter(brought));
+    });
   }
 
   /** Whether it is of a request or message that itself brought a lineage (REC-18). */
@@ -246,18 +244,17 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   }
 
   private void join(Lineage other, boolean filter) {
+    come(other, brought -> changes.join(lineage, lineage.union(filter ? removals.filter(brought) : brought)));
+  }
+
+  private void come(Lineage other, UnaryOperator<Lineage> joining) {
     if (!other.hasContent()) {
       return;
     }
-    Lineage brought = other.withoutExtensionsOfBranches();
     boolean late;
     synchronized (lock) {
       late = closed;
-      if (late) {
-        lineage = lineage.markedIncomplete(other.stores());
-      } else {
-        lineage = changes.join(lineage, lineage.union(filter ? removals.filter(brought) : brought));
-      }
+      lineage = late ? lineage.markedIncomplete(other.stores()) : joining.apply(other.withoutExtensionsOfBranches());
     }
     if (late) {
       ScopeLog.tooLate(other.stores().stream().findFirst().orElse(""), site);

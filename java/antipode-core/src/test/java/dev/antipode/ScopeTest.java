@@ -15,6 +15,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -103,6 +104,30 @@ class ScopeTest {
       assertThat(observed.count("antipode.write.lost", Map.of("reason", "closed", "store", "other"))).isEqualTo(2);
       assertThat(observed.linesWith("has ended")).first().asString()
           .contains("dropped a write to posts").contains("site=app/Application.java:").contains("detachedScope");
+    }
+  }
+
+  /** SCOPE-4: each way by which something comes to a scope. */
+  @Test
+  void whateverAClosedScopeDropsMarksIt() {
+    List<BiConsumer<LineageScope, PendingWrite>> ways = List.of(
+        (scope, write) -> scope.append(at(1)),
+        (scope, write) -> scope.written(write, at(1)),
+        (scope, write) -> scope.transfer(Lineage.of(at(1))),
+        (scope, write) -> scope.transferRead(Lineage.of(at(1))),
+        (scope, write) -> scope.merge(Lineage.of(at(1))),
+        (scope, write) -> scope.receive(Lineage.of(at(1))));
+    for (BiConsumer<LineageScope, PendingWrite> way : ways) {
+      try (Observed observed = new Observed()) {
+        LineageScope scope = Antipode.scope();
+        PendingWrite write = new PendingWrite("posts");
+        scope.begin(write);
+        scope.close();
+        way.accept(scope, write);
+        scope.end(write);
+        assertThat(scope.lineage()).isEqualTo(Lineage.EMPTY.markedIncomplete("posts"));
+        assertThat(observed.count("antipode.write.lost", Map.of("reason", "closed"))).isEqualTo(1);
+      }
     }
   }
 
