@@ -8,6 +8,7 @@ import io.lettuce.core.ConnectionState;
 import io.lettuce.core.RedisConnectionStateListener;
 import io.lettuce.core.RedisReactiveCommandsImpl;
 import io.lettuce.core.StatefulRedisConnectionImpl;
+import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.push.PushListener;
 import io.lettuce.core.output.StatusOutput;
 import io.lettuce.core.protocol.AsyncCommand;
@@ -30,9 +31,9 @@ import java.util.function.Consumer;
 
 /**
  * A connection of Lettuce whose writes are recorded, in the scope in which they are issued. Made by
- * {@link AntipodeLettuce#wrap}, never by itself.
+ * {@link AntipodeLettuce#wrap}, never by itself. Lettuce's pools look for an interface that it declares itself.
  */
-final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> {
+final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> implements StatefulRedisConnection<K, V> {
   private final StatefulRedisConnectionImpl<K, V> plain;
   private final Binding binding;
   private final LettuceLine<K, V> line;
