@@ -19,6 +19,7 @@ final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
 
   @Override
   void leaves() {
+    transaction.leaves();
     if (write != null) {
       write.inFlight();
     }

@@ -32,7 +32,7 @@ final class LettuceLine<K, V> {
   // Under the lock of this:
   private boolean flushes = true;
   private final List<Runnable> batch = new ArrayList<>();
-  private List<LettuceAsked<K, V, ?>> asking = new ArrayList<>();
+  private List<LettuceAsked<K, V, ?>> leaving = new ArrayList<>(); // of the batch
   private List<LettuceLooks<K, V>> waiting = new ArrayList<>();
   private int losses;
 
@@ -129,8 +129,8 @@ final class LettuceLine<K, V> {
       return false;
     }
     batch.add(sending);
-    if (asked != null && asked.asks()) {
-      asking.add(asked);
+    if (asked != null) {
+      leaving.add(asked);
     }
     return true;
   }
@@ -193,8 +193,13 @@ final class LettuceLine<K, V> {
     flushes = byItself;
   }
 
+  /** What a read has to do besides, which is sent now, or with the batch; null where it is a plain one. */
+  ReadCall call(Binding binding) {
+    return flushes() ? ReadCall.of(binding) : ReadCall.queued(binding);
+  }
+
   /**
-   * A read goes into the batch: what it waits for is looked at before anything of the batch is sent.
+   * A read goes into the batch: what it waits for by then is looked at before anything of the batch is sent.
    *
    * @return the look that it shares with the reads of the batch that are like it; null where there is no batch
    */
@@ -207,31 +212,31 @@ final class LettuceLine<K, V> {
         return each;
       }
     }
-    if (!looks.call().ids().isEmpty()) {
-      waiting.add(looks);
-    }
+    waiting.add(looks);
     return looks;
   }
 
-  /** What the batch has to wait for. */
+  /** The batch is sent: what it has to wait for by now (BAR-51). */
   synchronized List<LettuceLooks<K, V>> takeWaiting() {
     List<LettuceLooks<K, V>> taken = waiting;
     waiting = new ArrayList<>();
+    taken.forEach(each -> each.call().leaves());
     return taken;
   }
 
   /** Hands the batch over, with one question behind its last command. */
   void flush() {
     List<Runnable> sending;
-    List<LettuceAsked<K, V, ?>> asked;
+    List<LettuceAsked<K, V, ?>> left;
     synchronized (this) {
       sending = List.copyOf(batch);
       batch.clear();
-      asked = asking;
-      asking = new ArrayList<>();
+      left = leaving;
+      leaving = new ArrayList<>();
     }
-    asked.forEach(LettuceAsked::leaves);
+    left.forEach(LettuceAsked::leaves);
     sending.forEach(Runnable::run);
+    List<LettuceAsked<K, V, ?>> asked = left.stream().filter(LettuceAsked::asks).toList();
     if (!asked.isEmpty()) {
       writer.write(question(asked));
     }

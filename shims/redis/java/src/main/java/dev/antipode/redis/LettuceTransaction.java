@@ -10,6 +10,8 @@ import java.util.List;
  * Lettuce has one transaction all the while, and gives the replies when EXEC or DISCARD has failed.
  */
 final class LettuceTransaction<K, V> {
+  private static final String LATE = "what the read has to wait for was not known before MULTI, and nothing waits after it";
+
   private final Binding binding;
   private final LettuceLine<K, V> line;
   private final LettuceLooks<K, V> looks; // before MULTI, for what was known by then; null where nobody asked
@@ -69,24 +71,18 @@ final class LettuceTransaction<K, V> {
 
   /** A read is queued; null where it is a plain one. One that comes too late has ended at once. */
   synchronized ReadCall reads() {
-    ReadCall read = reads.of(binding, this::hasWaited);
+    ReadCall read = reads.of(binding);
     if (isOver) {
       readAlone();
     }
     return read;
   }
 
-  /** What a read that is queued has to wait for was waited for before MULTI, or is not any more. */
-  private void hasWaited(ReadCall read) {
-    if (read.ids().isEmpty()) {
-      return;
-    }
+  /** EXEC is sent: what its reads have to show by now was waited for before MULTI, or is not any more (SHIM-48). */
+  synchronized void leaves() {
+    reads.leave(binding);
     ReadCall before = looks == null ? null : looks.call();
-    if (before != null && before.ids().containsAll(read.ids())) {
-      read.waitedWith(before);
-    } else {
-      read.past("what the read has to wait for was not known before MULTI, and nothing waits after it");
-    }
+    reads.forEach(each -> each.waitedWith(before, LATE));
   }
 
   synchronized WriteCall write() {

@@ -15,13 +15,15 @@ import java.util.List;
 /** One read: what it has to wait for, and who wants to know what it depends on. */
 final class ReadCall {
   private final Binding binding;
-  private final Reading reading;
-  private final List<WriteId> ids;
+  private final Reading reading; // null where none collects
+  private final Lineage after; // what it waits for in the place of what the scope holds; null for that
   private final LineageScope scope;
+  private final boolean waits; // for what the scope holds
   private final boolean merges;
   private final Duration timeout;
-  private final long began = System.nanoTime();
-  private final long deadline;
+  private List<WriteId> ids; // as it was when it was sent last; until then, when it was issued
+  private long began;
+  private long deadline;
   private String epoch = ""; // the server's own, as last seen: whether it is marked decides whether older ones have ended
   private Visibility trouble; // why the writes are not visible, once it has given up
   private boolean isUnanswered;
@@ -29,37 +31,57 @@ final class ReadCall {
   private Lineage merged = Lineage.EMPTY;
   private WriteId covers; // the position that goes into lineages; null for none
 
-  private ReadCall(Binding binding, Reading reading, List<WriteId> ids, LineageScope scope, boolean merges) {
+  private ReadCall(Binding binding, Reading reading, Lineage after, LineageScope scope, boolean waits, boolean merges) {
     this.binding = binding;
     this.reading = reading;
-    this.ids = ids;
+    this.after = after;
     this.scope = scope;
+    this.waits = waits;
     this.merges = merges;
     this.timeout = binding.timeout();
-    long own = began + timeout.toNanos();
-    boolean isTightened = scope != null && scope.deadline().isPresent() && scope.deadline().getAsLong() - own < 0;
-    this.deadline = isTightened ? scope.deadline().getAsLong() : own;
+    leaves();
   }
 
-  /** What a read has to do besides reading; null where it is a plain one (SHIM-12). */
+  /** What a read that is sent now has to do besides reading; null where it is a plain one (SHIM-12). */
   static ReadCall of(Binding binding) {
+    ReadCall call = queued(binding);
+    return call == null || call.collects() || !call.ids.isEmpty() ? call : null;
+  }
+
+  /** The same for one that is sent later: what its scope holds by then nobody knows yet. */
+  static ReadCall queued(Binding binding) {
     Reading reading = Reading.current();
-    boolean waits = binding.waits();
     boolean isMerging = binding.merges();
-    if (reading == null && !waits && !isMerging) {
+    if (reading == null && !binding.waits() && !isMerging) {
       return null;
     }
     LineageScope scope = LineageScope.current();
-    Lineage after = null;
-    if (reading != null && reading.after().isPresent()) {
-      after = reading.after().get();
-    } else if (waits && scope != null) {
-      after = scope.held();
-    }
-    List<WriteId> ids =
-        after == null || binding.follows() ? List.of() : after.ofStore(binding.store().name()); // REC-12: nothing waits then
+    Lineage after = binding.follows() || reading == null ? null : reading.after().orElse(null);
+    boolean waits = after == null && binding.waits() && scope != null && !binding.follows(); // REC-12: nothing waits then
     boolean merges = isMerging && scope != null;
-    return reading == null && ids.isEmpty() && !merges ? null : new ReadCall(binding, reading, ids, scope, merges);
+    boolean isPlain = reading == null && !waits && !merges;
+    return isPlain ? null : new ReadCall(binding, reading, after, scope, waits, merges);
+  }
+
+  /** What others queued is sent now, or its replies are taken: for what that waits besides; null for nothing (BAR-51). */
+  static ReadCall sending(Binding binding) {
+    ReadCall own = queued(binding);
+    return own == null || own.ids.isEmpty() ? null : new ReadCall(binding, null, own.after, own.scope, own.waits, false);
+  }
+
+  /** It is sent now: what it waits for is what its scope holds by now, and its time begins. */
+  void leaves() {
+    Lineage all = after != null ? after : waits ? scope.held() : Lineage.EMPTY;
+    ids = all.ofStore(binding.store().name());
+    began = System.nanoTime();
+    long own = began + timeout.toNanos();
+    boolean isTightened = scope != null && scope.deadline().isPresent() && scope.deadline().getAsLong() - own < 0;
+    deadline = isTightened ? scope.deadline().getAsLong() : own;
+  }
+
+  /** Whether it may have to wait, by the time it is sent. */
+  boolean mayWait() {
+    return waits || !ids.isEmpty();
   }
 
   List<WriteId> ids() {
@@ -71,14 +93,24 @@ final class ReadCall {
     return reading != null || merges;
   }
 
-  /** Whether another read waits for the same, and the same ones want to know of it. */
+  /** Whether another read that is sent with it waits for the same, and the same ones want to know of it. */
   boolean isLike(ReadCall other) {
-    return reading == other.reading && scope == other.scope && merges == other.merges && ids.equals(other.ids);
+    return reading == other.reading && merges == other.merges && waitsLike(other);
   }
 
-  /** What this waits for was waited for by another read, too. */
-  void waitedWith(ReadCall other) {
-    trouble = other.trouble;
+  /** Whether another read that is sent with it waits for the same. */
+  boolean waitsLike(ReadCall other) {
+    return scope == other.scope && after == other.after && waits == other.waits;
+  }
+
+  /** What this waits for was waited for by another read, too, or not, and cannot be any more; null: nobody waited. */
+  void waitedWith(ReadCall other, String words) {
+    Lineage waited = other == null ? Lineage.EMPTY : Lineage.of(other.ids);
+    if (ids.stream().allMatch(waited::covers)) {
+      trouble = ids.isEmpty() ? null : other.trouble;
+    } else {
+      past(words);
+    }
   }
 
   /** Nanoseconds until the deadline. */
@@ -155,8 +187,8 @@ final class ReadCall {
   }
 
   /** It is queued in a MULTI that was begun before what it has to show was known (SHIM-48). */
-  void past(String reason) {
-    unproven(reason);
+  private void past(String reason) {
+    trouble = Visibility.unproven(reason);
     isPast = true;
   }
 

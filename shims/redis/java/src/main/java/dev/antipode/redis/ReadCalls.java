@@ -10,14 +10,12 @@ import java.util.function.Consumer;
 /** The reads of a batch or a transaction. Those that are alike are one: they wait, collect and fail together. */
 final class ReadCalls {
   private final List<ReadCall> calls = new ArrayList<>();
+  private boolean areAny; // plain ones, too
 
-  /**
-   * What a read of the batch has to do besides; null where it is a plain one.
-   *
-   * @param first told a read that is like none before, before it counts
-   */
-  ReadCall of(Binding binding, Consumer<ReadCall> first) {
-    ReadCall own = binding.records() ? ReadCall.of(binding) : null;
+  /** What a read of the batch has to do besides; null where it is a plain one. */
+  ReadCall of(Binding binding) {
+    areAny = true;
+    ReadCall own = binding.records() ? ReadCall.queued(binding) : null;
     if (own == null) {
       return null;
     }
@@ -26,9 +24,27 @@ final class ReadCalls {
         return each;
       }
     }
-    first.accept(own);
     calls.add(own);
     return own;
+  }
+
+  /**
+   * They are sent now: each waits for what its scope holds by now, and for what that of who sends them does (BAR-51).
+   *
+   * @return the one that waits as who sends them has to; null where nothing has to
+   */
+  ReadCall leave(Binding binding) {
+    ReadCall sending = areAny && binding.records() ? ReadCall.sending(binding) : null;
+    if (sending != null && calls.stream().noneMatch(sending::waitsLike)) {
+      calls.add(sending);
+    }
+    calls.forEach(ReadCall::leaves);
+    return sending == null ? null : calls.stream().filter(sending::waitsLike).findFirst().orElse(null);
+  }
+
+  /** Whether one of them has to wait. */
+  boolean haveToWait() {
+    return calls.stream().anyMatch(each -> !each.ids().isEmpty());
   }
 
   boolean isEmpty() {
@@ -51,6 +67,7 @@ final class ReadCalls {
   /** Forgets them, for the next batch. */
   void clear() {
     calls.clear();
+    areAny = false;
   }
 
   /** All were answered behind this answer to the question, or before it. */

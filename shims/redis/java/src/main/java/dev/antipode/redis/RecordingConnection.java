@@ -197,7 +197,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     }
     boolean records = binding.records();
     if (kind == Commands.Kind.READ) {
-      ReadCall call = records ? ReadCall.of(binding) : null;
+      ReadCall call = records ? line.call(binding) : null;
       LettuceNoted.isOf(command, call);
       if (call != null) {
         new LettuceRead<>(this, call, command, words, end).start();
@@ -205,7 +205,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       }
     } else if (records) {
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
-      ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding) : null;
+      ReadCall read = Commands.mayRead(kind, words) ? line.call(binding) : null;
       LettuceLooks<K, V> first = read == null ? null : new LettuceLooks<>(binding, line, read);
       try {
         return LettuceWrite.start(first, line, command, call, mayMulti(), looks -> sendAsked(new LettuceWrite<>(
@@ -352,6 +352,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       return;
     }
     try {
+      if (ended != null) {
+        ended.leaves();
+      }
       if (ended == null || ended.isPlain()) {
         super.dispatch(command);
       } else {

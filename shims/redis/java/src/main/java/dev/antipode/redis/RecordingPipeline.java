@@ -23,12 +23,14 @@ public final class RecordingPipeline extends AbstractPipeline {
   private final Connection connection;
   private final Binding binding;
   private final Queue<Queued> queued = new ArrayDeque<>();
+  private final List<Words> unsent = new ArrayList<>(); // the first read that may have to wait, and what follows it
   private final List<Response<?>> settled = new ArrayList<>(); // what was sent before a read that had to wait
   private WriteCall write;
   private final ReadCalls reads = new ReadCalls();
   private boolean hasSucceeded;
   private FollowedRead followed; // null where dry-run does not follow the batch
   private boolean hasReads;
+  private boolean hasSentReads; // while nothing was to wait
   private NotedReads noted; // what a recorded history is told of the batch's reads; null where it has none
 
   RecordingPipeline(Connection connection, CommandObjects commandObjects, Binding binding) {
@@ -54,7 +56,8 @@ public final class RecordingPipeline extends AbstractPipeline {
       write.begins();
       write.with(words);
     }
-    ReadCall read = Commands.mayRead(kind, words) ? reads.of(binding, this::waitFirst) : null;
+    boolean mayRead = Commands.mayRead(kind, words);
+    ReadCall read = mayRead ? reads.of(binding) : null;
     if (kind == Commands.Kind.READ && !hasReads && binding.follows()) { // the batch's first is followed for all of them
       followed = FollowedRead.of(binding.store());
     }
@@ -62,27 +65,40 @@ public final class RecordingPipeline extends AbstractPipeline {
       noted = NotedReads.of(binding);
     }
     hasReads |= kind == Commands.Kind.READ;
-    connection.sendCommand(JedisWords.arguments(binding.beside().wire(words, write)));
+    Words wire = binding.beside().wire(words, write);
+    boolean mayWait = mayRead && (binding.waits() || (read != null && read.mayWait()));
+    if (mayWait || !unsent.isEmpty()) {
+      unsent.add(wire);
+    } else {
+      connection.sendCommand(JedisWords.arguments(wire));
+      hasSentReads |= mayRead;
+    }
     Response<T> response = new Response<>(command.getBuilder());
     queued.add(new Queued(words, writes, kind == Commands.Kind.READ, read, response));
     return response;
   }
 
-  /** A read waits before it is sent; what was sent before it is answered then. */
-  private void waitFirst(ReadCall read) {
-    if (!read.ids().isEmpty()) {
-      settle(false);
-      Reads.waitOn(binding, connection, read, true);
+  /** Sends what is left, behind what its reads have to wait for by now; what was sent before is answered first then. */
+  private void sendRest() {
+    ReadCall sending = reads.leave(binding);
+    if (sending != null && hasSentReads) {
+      sending.waitedWith(null, "a read of the pipeline was sent before what has to be shown was known: read anew");
     }
+    if (!unsent.isEmpty() && reads.haveToWait()) {
+      settle(queued.size() - unsent.size(), false);
+      reads.forEach(each -> Reads.waitOn(binding, connection, each, true));
+    }
+    unsent.forEach(each -> connection.sendCommand(JedisWords.arguments(each)));
+    unsent.clear();
   }
 
-  /** Reads the replies; with {@code asks}, the question goes behind the last command. */
-  private void settle(boolean asks) {
+  /** Reads replies; with {@code asks}, the question goes behind the last command. */
+  private void settle(int count, boolean asks) {
     boolean isAsked = asks && binding.mayAsk() && (write != null || reads.collects());
     if (isAsked) {
       connection.sendCommand(Reads.question());
     }
-    List<Object> replies = connection.getMany(queued.size());
+    List<Object> replies = connection.getMany(count);
     Object answer = isAsked ? Exchange.hear(connection) : null;
     for (Object reply : replies) {
       Queued each = queued.remove();
@@ -142,7 +158,8 @@ public final class RecordingPipeline extends AbstractPipeline {
     }
     WriteCall written = write;
     try {
-      settle(true);
+      sendRest();
+      settle(queued.size(), true);
       if (followed != null) {
         followed.over(binding.server());
       }
@@ -170,8 +187,10 @@ public final class RecordingPipeline extends AbstractPipeline {
       noted = null;
       write = null;
       followed = null;
-      hasReads = false;
+      hasReads = hasSentReads = false;
       reads.clear();
+      unsent.clear();
+      queued.clear(); // where it failed: close() asks for no more replies
       settled.clear();
     }
   }

@@ -90,7 +90,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
       write.with(words);
     }
-    ReadCall read = Commands.mayRead(kind, words) ? reads.of(binding, first -> {}) : null;
+    ReadCall read = Commands.mayRead(kind, words) ? reads.of(binding) : null;
     hasReads |= kind == Commands.Kind.READ;
     Response<T> response = new Response<>(command.getBuilder());
     queued.add(new Queued(words, writes, kind == Commands.Kind.READ, read, binding.beside().wire(words, write), response));
@@ -229,6 +229,7 @@ public final class RecordingTransaction extends AbstractTransaction {
 
   /** Waits where a read has to, and queues at the server; what that says. */
   private List<Object> send(WriteCall written) {
+    reads.leave(binding);
     reads.forEach(each -> Reads.waitOn(binding, connection, each, !inWatch));
     connection.sendCommand(Protocol.Command.MULTI);
     boolean isOpen = false;

@@ -209,6 +209,24 @@ class LettuceAloneTest extends WithLettuce {
     }
   }
 
+  /** The transaction is sent with its batch. */
+  @Test
+  void aTransactionOfABatchShowsWhatIsHeldWhenThatIsSent_SHIM_48() throws Exception {
+    StatefulRedisConnection<String, String> there = AntipodeLettuce.wrap(
+        client().connect(StringCodec.UTF8, RedisURI.create(servers.url("b2"))), options().waitOnRead(true));
+    there.setAutoFlushCommands(false);
+    for (int number = 0; number < 5; number++) {
+      try (LineageScope scope = Antipode.scope()) {
+        there.async().multi();
+        there.async().get("k");
+        RedisFuture<TransactionResult> exec = there.async().exec();
+        at(here()).ids().forEach(scope::append);
+        there.flushCommands();
+        assertThatThrownBy(() -> get(exec)).hasStackTraceContaining("AP514");
+      }
+    }
+  }
+
   /** Lettuce gives nothing of what was queued then, but where it forgot the transaction just before; who knows. */
   @Test
   void whatWasQueuedBeforeTheErrorIsIncompleteWhereExecComesAfterIt_SHIM_13() throws Exception {

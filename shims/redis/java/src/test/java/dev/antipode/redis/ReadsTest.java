@@ -188,6 +188,52 @@ class ReadsTest extends WithClients {
   }
 
   @Test
+  void whatWasQueuedBeforeAWriteWaitsForItWhenItIsSent_BAR_51() {
+    TestClient posts = posts();
+    TestClient there = reader(options().waitOnRead(true));
+    for (int number = 0; number < 5; number++) {
+      String value = "v" + number;
+      try (LineageScope scope = Antipode.scope(); TestClient.Batch batch = there.batch()) {
+        batch.add("GET", "k").add("EVAL", "return redis.call('GET', KEYS[1])", "1", "k");
+        posts.call("SET", "k", value);
+        assertThat(batch.send()).containsExactly(value, value);
+        assertThat(scope.isClosed()).isFalse();
+      }
+    }
+  }
+
+  /** Behind Lettuce's MULTI nothing can wait; Jedis sends it with EXEC. */
+  @Test
+  void whatWasQueuedInATransactionShowsWhatIsHeldAtItsExec_SHIM_48() {
+    TestClient posts = posts();
+    TestClient there = reader(options().waitOnRead(true));
+    for (boolean isQueuedInside : new boolean[] {true, false}) {
+      for (int number = 0; number < 5; number++) {
+        String value = isQueuedInside + " " + number;
+        try (TestClient.Transaction transaction = there.transaction()) {
+          if (!isQueuedInside) {
+            transaction.multi();
+            transaction.add("GET", "k");
+          }
+          try (LineageScope scope = Antipode.scope()) {
+            if (isQueuedInside) {
+              transaction.multi();
+              transaction.add("GET", "k");
+            }
+            posts.call("SET", "k", value);
+            if (kind == ClientKind.JEDIS) {
+              assertThat(transaction.exec()).containsExactly(value);
+            } else {
+              assertThatThrownBy(transaction::exec).hasStackTraceContaining("AP514");
+            }
+            assertThat(scope.isClosed()).isFalse();
+          }
+        }
+      }
+    }
+  }
+
+  @Test
   void readingAfterALineageWaits() {
     TestClient posts = posts();
     TestClient there = reader(options());
