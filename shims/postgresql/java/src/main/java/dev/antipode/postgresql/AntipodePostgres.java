@@ -133,7 +133,7 @@ public final class AntipodePostgres {
     private final StoreOptions options;
     private final DataSource plain;
     private final Binding binding;
-    private final List<Parts.Part> parts;
+    private final List<DataSource> parts;
     private final PoolConnections held;
     private final MetConnections met;
 
@@ -149,7 +149,7 @@ public final class AntipodePostgres {
       this.plain = plain;
       this.parts = plain == null ? List.of() : Parts.of(plain);
       this.binding = new Binding(store, options, plain, parts.size() == 1);
-      this.held = new PoolConnections(plain == null ? List.of() : Parts.sources(plain));
+      this.held = new PoolConnections(parts);
       this.met = new MetConnections(physical -> reach((BaseConnection) physical));
     }
 
@@ -185,7 +185,8 @@ public final class AntipodePostgres {
       }
       String why = unfit.get(target.address());
       if (why == null) {
-        if (expected != null && expected.named().isEmpty() && parts.size() == 1) {
+        boolean isOne = parts.size() == 1 && Target.anyOf(binding.credentials(), plain).isEmpty();
+        if (expected != null && expected.named().isEmpty() && isOne) {
           expected.found(List.of(target));
         }
         String place = physical.getQueryExecutor().getUser() + "@" + target.address();
@@ -250,15 +251,18 @@ public final class AntipodePostgres {
 
     private List<Target> connected() throws SQLException {
       List<Target> targets = new ArrayList<>();
-      for (Parts.Part part : parts) {
-        try (Connection connection = part.open()) {
+      for (DataSource part : parts) {
+        try (Connection connection = part.getConnection()) {
           BaseConnection physical = physical(connection);
           reached(physical);
           targets.add(targetOf(physical, binding));
         }
+        Properties words = binding.credentials();
+        words.putAll(Credentials.of(part));
+        targets.addAll(Target.anyOf(words, plain));
       }
       if (held.areOfPool() && parts.size() == 1 && binding.leads().namesServer()) { // it may have opened that one before
-        targets.add(Target.ofSettings(binding.credentials(), plain, (int) PROBE_MS));
+        targets.addAll(Target.ofSettings(binding.credentials(), plain, (int) PROBE_MS));
       }
       return targets;
     }
@@ -268,7 +272,7 @@ public final class AntipodePostgres {
       try {
         Properties settings = binding.leads().words();
         boolean isNamed = parts.size() == 1 && isReached && settings.getProperty(PGProperty.PG_HOST.getName()) != null;
-        return isNamed ? List.of(Target.ofSettings(binding.credentials(), plain, (int) PROBE_MS)) : connected();
+        return isNamed ? Target.ofSettings(binding.credentials(), plain, (int) PROBE_MS) : connected();
       } catch (SQLException error) {
         throw new IllegalStateException(error.getMessage(), error);
       }

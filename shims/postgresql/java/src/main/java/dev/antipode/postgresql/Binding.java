@@ -12,10 +12,15 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Properties;
 import javax.sql.DataSource;
+import org.postgresql.PGProperty;
 import org.postgresql.core.BaseConnection;
 
 /** One wrapped client's tie to its store: the options, and how writes and reads are treated. */
 final class Binding {
+  /** What tells where a client leads, and not who it is. */
+  private static final List<PGProperty> OF_PLACES =
+      List.of(PGProperty.PG_HOST, PGProperty.PG_PORT, PGProperty.TARGET_SERVER_TYPE);
+
   private final RegisteredStore store;
   private final StoreOptions options;
   private final Leads leads; // null for a connection
@@ -96,6 +101,7 @@ final class Binding {
     Properties words = new Properties();
     words.putAll(((PostgresqlShim) store.shim()).credentials());
     Credentials.OF_SOCKETS.forEach(property -> words.remove(property.getName()));
+    OF_PLACES.forEach(property -> words.remove(property.getName()));
     if (leads != null) {
       words.putAll(leads.words());
     }

@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
@@ -18,6 +19,12 @@ final class Credentials {
 
   /** What leads a connection elsewhere than its host and port say. */
   static final List<PGProperty> OF_SOCKETS = List.of(PGProperty.SOCKET_FACTORY, PGProperty.SOCKET_FACTORY_ARG);
+
+  /** What a bean of the driver's, which a pool makes by its class, calls otherwise. */
+  private static final Map<Object, String> OF_BEANS = Map.of(
+      "serverName", PGProperty.PG_HOST.getName(),
+      "portNumber", PGProperty.PG_PORT.getName(),
+      "databaseName", PGProperty.PG_DBNAME.getName());
 
   private static final int DEEPEST = 3;
 
@@ -55,21 +62,23 @@ final class Credentials {
   }
 
   private static void collect(Object source, Properties found, int depth) {
-    String url = first(source, "getJdbcUrl", "getURL", "getUrl");
-    if (url != null && url.startsWith("jdbc:postgresql:")) {
-      Properties parsed = Driver.parseURL(url, new Properties());
-      if (parsed != null) {
-        parsed.stringPropertyNames().forEach(name -> found.setProperty(name, parsed.getProperty(name)));
-      }
-    }
+    collect(first(source, "getJdbcUrl", "getURL", "getUrl"), found);
     put(found, "user", first(source, "getUsername", "getUser"));
     put(found, "password", first(source, "getPassword"));
     if (asked(source, "getDataSourceProperties") instanceof Properties more) {
-      more.stringPropertyNames().forEach(name -> found.setProperty(name, more.getProperty(name)));
+      collect(more.getProperty("url", more.getProperty("URL")), found);
+      more.forEach((name, value) -> found.setProperty(OF_BEANS.getOrDefault(name, String.valueOf(name)), String.valueOf(value)));
     }
     Object inner = inside(source);
     if (inner instanceof DataSource && depth > 0) {
       collect(Proxies.plain(inner), found, depth - 1);
+    }
+  }
+
+  private static void collect(String url, Properties found) {
+    Properties parsed = url == null || !url.startsWith("jdbc:postgresql:") ? null : Driver.parseURL(url, new Properties());
+    if (parsed != null) {
+      parsed.stringPropertyNames().forEach(name -> found.setProperty(name, parsed.getProperty(name)));
     }
   }
 

@@ -1,8 +1,6 @@
 package dev.antipode.postgresql;
 
 import java.lang.reflect.Field;
-import java.sql.Connection;
-import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
@@ -17,19 +15,8 @@ final class Parts {
 
   private Parts() {}
 
-  /** Opens a connection of one part. */
-  @FunctionalInterface
-  interface Part {
-    Connection open() throws SQLException;
-  }
-
   /** Return the parts: those of Spring's routing and lazy DataSources, which may be in each other; else the one that it is. */
-  static List<Part> of(DataSource source) {
-    return sources(source).stream().<Part>map(each -> each::getConnection).toList();
-  }
-
-  /** Return the DataSources of the parts. */
-  static List<DataSource> sources(DataSource source) {
+  static List<DataSource> of(DataSource source) {
     Set<Object> inside = Collections.newSetFromMap(new IdentityHashMap<>());
     if (Credentials.asked(source, "getResolvedDataSources") instanceof Map<?, ?> routes) {
       inside.addAll(routes.values());
@@ -41,7 +28,7 @@ final class Parts {
     List<DataSource> parts = new ArrayList<>();
     for (Object each : inside) {
       if (Proxies.plain(each) instanceof DataSource part) {
-        parts.addAll(sources(part));
+        parts.addAll(of(part));
       }
     }
     return parts.isEmpty() ? List.of(source) : parts;

@@ -7,8 +7,11 @@ import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Properties;
+import java.util.Set;
 import javax.sql.DataSource;
 import org.postgresql.Driver;
 import org.postgresql.PGProperty;
@@ -101,21 +104,46 @@ final class Target {
   }
 
   /**
-   * Return the server that connections of a client lead to whose settings were changed (BAR-52). Where these name several, or
-   * a factory of sockets, one is opened as the client would.
+   * Return the servers that connections of a client lead to by its settings as they are now (BAR-52): where each may lead to
+   * another, all. Where the primary of several is taken, one is opened as the client would.
    *
    * @throws SQLException where it leads nowhere
    */
-  static Target ofSettings(Properties settings, DataSource borrowed, int timeoutMillis) throws SQLException {
+  static List<Target> ofSettings(Properties settings, DataSource borrowed, int timeoutMillis) throws SQLException {
+    List<Target> any = anyOf(settings, borrowed);
+    if (!any.isEmpty()) {
+      return any;
+    }
     Target target = new Target(copyOf(settings), borrowed);
     if (!namesSeveral(target.address)) {
-      return target;
+      return List.of(target);
     }
     Properties all = copyOf(settings);
     all.setProperty(PGProperty.LOGIN_TIMEOUT.getName(), String.valueOf(Math.max(1, timeoutMillis / 1000)));
     try (Connection connection = DriverManager.getConnection(JDBC + target.hosts, all)) {
-      return of(connection.unwrap(BaseConnection.class), settings, borrowed);
+      return List.of(of(connection.unwrap(BaseConnection.class), settings, borrowed));
     }
+  }
+
+  /**
+   * Return the servers of which a client's settings let any take a connection ({@code loadBalanceHosts}, or where the one
+   * before does not answer); none where they name one, or the primary is taken.
+   */
+  static List<Target> anyOf(Properties settings, DataSource borrowed) {
+    String[] hosts = settings.getProperty(PGProperty.PG_HOST.getName(), "").split(",");
+    String[] ports = settings.getProperty(PGProperty.PG_PORT.getName(), "5432").split(",");
+    String type = settings.getProperty(PGProperty.TARGET_SERVER_TYPE.getName(), "any");
+    if (hosts.length == 1 || Set.of("primary", "master").contains(type.toLowerCase(Locale.ROOT))) {
+      return List.of();
+    }
+    List<Target> any = new ArrayList<>(hosts.length);
+    for (int i = 0; i < hosts.length; i++) {
+      Properties words = copyOf(settings);
+      words.setProperty(PGProperty.PG_HOST.getName(), hosts[i]);
+      words.setProperty(PGProperty.PG_PORT.getName(), ports[Math.min(i, ports.length - 1)]);
+      any.add(new Target(words, borrowed));
+    }
+    return any;
   }
 
   /** Return whether an address is none of one server: a reader's connection may reach another of them than ours. */

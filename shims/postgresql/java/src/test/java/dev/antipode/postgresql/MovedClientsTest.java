@@ -28,7 +28,10 @@ import javax.net.SocketFactory;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.ds.PGSimpleDataSource;
+import org.springframework.jdbc.datasource.LazyConnectionDataSourceProxy;
 
 /** Clients whose settings were changed after they were wrapped, or whose URL is not where they lead (BAR-52). */
 class MovedClientsTest extends QuietRegion {
@@ -140,6 +143,62 @@ class MovedClientsTest extends QuietRegion {
       moveToTheStandby(plain);
       waitsAtTheStandby(wrapped);
     }
+  }
+
+  private String several(String more) {
+    return "jdbc:postgresql://127.0.0.1:" + region().port("a") + ",127.0.0.1:" + region().port("b1") + "/app?user=app" + more;
+  }
+
+  /** A connection may reach any of them. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "&loadBalanceHosts=true", "&targetServerType=preferPrimary"})
+  void allHostsOfADataSourceAreServers_BAR_52(String more) throws SQLException {
+    PGSimpleDataSource plain = new PGSimpleDataSource();
+    plain.setURL(several(more));
+    DataSource reader = AntipodePostgres.wrap(plain, own());
+    waitsAtTheStandby(region().wrap("a", own()));
+    assertThat(reader).isNotNull();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"URL", "class", "route"})
+  void allHostsOfAPoolAreServers_BAR_52(String way) throws SQLException {
+    try (HikariDataSource pool = new HikariDataSource()) {
+      pool.setMinimumIdle(0);
+      if (way.equals("class")) {
+        pool.setDataSourceClassName(PGSimpleDataSource.class.getName());
+        pool.addDataSourceProperty("url", several("&loadBalanceHosts=true"));
+      } else {
+        pool.setJdbcUrl(several(""));
+        pool.addDataSourceProperty("loadBalanceHosts", "true");
+      }
+      DataSource reader = AntipodePostgres.wrap(way.equals("route") ? new LazyConnectionDataSourceProxy(pool) : pool, own());
+      waitsAtTheStandby(region().wrap("a", own()));
+      assertThat(reader).isNotNull();
+    }
+  }
+
+  @Test
+  void aPoolMayNameTheHostsAsItsClassDoes_BAR_52() {
+    try (HikariDataSource pool = new HikariDataSource()) {
+      pool.setDataSourceClassName(PGSimpleDataSource.class.getName());
+      pool.addDataSourceProperty("serverName", "one,another");
+      pool.addDataSourceProperty("portNumber", 5433);
+      pool.addDataSourceProperty("databaseName", "app");
+      assertThat(Target.anyOf(Credentials.of(pool), pool)).extracting(Target::address)
+          .containsExactly("postgresql://one:5433/app", "postgresql://another:5433/app");
+    }
+  }
+
+  /** The driver takes the primary, whichever that is. */
+  @Test
+  void thePrimaryOfSeveralHostsIsTheServer_BAR_52() throws SQLException {
+    PGSimpleDataSource plain = new PGSimpleDataSource();
+    plain.setURL(several("&targetServerType=primary"));
+    DataSource writer = AntipodePostgres.wrap(plain, own());
+    Lineage lineage = Region.inScope(writer, connection -> Region.update(connection, Region.INSERT, newKey(), "v"));
+    BarrierResult passed = Antipode.barrier(BarrierOptions.defaults().lineage(lineage).timeout(Duration.ofSeconds(60)));
+    assertThat(passed.store(store).servers()).hasSize(1);
   }
 
   /** HikariCP takes another URL until it has connected. */
