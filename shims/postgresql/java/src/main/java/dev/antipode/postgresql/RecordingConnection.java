@@ -78,7 +78,7 @@ final class RecordingConnection extends Proxies.Handler {
         flow.session().changed();
         return plainly(method, args);
       case "getMetaData":
-        return metaData((DatabaseMetaData) plainly(method, args), (Connection) proxy, flow);
+        return Catalogue.of((DatabaseMetaData) plainly(method, args), (Connection) proxy, flow);
       case "toString":
         return "recording " + plain;
       default:
@@ -154,18 +154,5 @@ final class RecordingConnection extends Proxies.Handler {
       driversOwn = Proxies.of(Connection.class, inner, new RecordingConnection(inner, flow));
     }
     return driversOwn;
-  }
-
-  private static DatabaseMetaData metaData(DatabaseMetaData plain, Connection connection, Flow flow) {
-    return Proxies.of(DatabaseMetaData.class, plain, new Proxies.Handler(plain) {
-      @Override
-      Object call(Object proxy, Method method, Object[] args) throws Throwable {
-        if (method.getName().equals("getConnection")) {
-          return connection;
-        }
-        Object value = plainly(method, args);
-        return value instanceof ResultSet rows ? Rows.of(rows, null, connection, flow) : value;
-      }
-    });
   }
 }

@@ -6,6 +6,7 @@ import dev.antipode.shim.FollowedRead;
 import java.lang.reflect.Method;
 import java.sql.Connection;
 import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.HashSet;
@@ -66,6 +67,10 @@ final class RecordingStatement extends Proxies.Handler {
         return connection;
       case "getResultSet", "getGeneratedKeys":
         return recording(plainly(method, args));
+      case "getMetaData":
+        return Catalogue.of((ResultSetMetaData) Catalogue.read(flow, () -> plainly(method, args)), flow);
+      case "getParameterMetaData":
+        return Catalogue.read(flow, () -> plainly(method, args));
       case "clearParameters":
         parameters = null;
         return plainly(method, args);

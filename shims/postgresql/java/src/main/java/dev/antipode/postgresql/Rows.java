@@ -3,6 +3,7 @@ package dev.antipode.postgresql;
 import java.lang.reflect.Method;
 import java.sql.Connection;
 import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
 import java.sql.Statement;
 
 /** A result whose statement records, and by it the connection; so do those of cursors that are among its values (SHIM-50). */
@@ -28,6 +29,9 @@ final class Rows extends Proxies.Handler {
     Object value = plainly(method, args);
     if (value instanceof Statement made) {
       return own == null ? RecordingStatement.of(Statement.class, made, null, connection, flow) : own;
+    }
+    if (value instanceof ResultSetMetaData columns) {
+      return Catalogue.of(columns, flow);
     }
     return value instanceof ResultSet inner ? of(inner, null, connection, flow) : value;
   }

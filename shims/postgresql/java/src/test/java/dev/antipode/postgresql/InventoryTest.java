@@ -7,13 +7,16 @@ import java.sql.Blob;
 import java.sql.CallableStatement;
 import java.sql.Clob;
 import java.sql.Connection;
+import java.sql.DatabaseMetaData;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
 import java.sql.Statement;
 import java.sql.Wrapper;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.postgresql.PGConnection;
+import org.postgresql.PGResultSetMetaData;
 import org.postgresql.copy.CopyManager;
 import org.postgresql.core.BaseConnection;
 
@@ -75,6 +78,79 @@ class InventoryTest {
   }
 
   @Test
+  void catalogue() {
+    assertThat(Inventory.of(DatabaseMetaData.class).without(Wrapper.class)
+        .named(
+            "waits",
+            "getAttributes getBestRowIdentifier getCatalogs getClientInfoProperties getColumnPrivileges "
+                + "getColumns getCrossReference getExportedKeys getFunctionColumns getFunctions getImportedKeys "
+                + "getIndexInfo getPrimaryKeys getProcedureColumns getProcedures getPseudoColumns getSchemas "
+                + "getSuperTables getSuperTypes getTablePrivileges getTableTypes getTables getTypeInfo getUDTs "
+                + "getVersionColumns")
+        .named("the wrapped one", "getConnection")
+        .named(
+            "neither: of the driver, of the connection, or of the server's release",
+            "allProceduresAreCallable allTablesAreSelectable autoCommitFailureClosesAllResultSets "
+                + "dataDefinitionCausesTransactionCommit dataDefinitionIgnoredInTransactions deletesAreDetected "
+                + "doesMaxRowSizeIncludeBlobs generatedKeyAlwaysReturned getCatalogSeparator getCatalogTerm "
+                + "getDatabaseMajorVersion getDatabaseMinorVersion getDatabaseProductName "
+                + "getDatabaseProductVersion getDefaultTransactionIsolation getDriverMajorVersion "
+                + "getDriverMinorVersion getDriverName getDriverVersion getExtraNameCharacters "
+                + "getIdentifierQuoteString getJDBCMajorVersion getJDBCMinorVersion getMaxBinaryLiteralLength "
+                + "getMaxCatalogNameLength getMaxCharLiteralLength getMaxColumnNameLength getMaxColumnsInGroupBy "
+                + "getMaxColumnsInIndex getMaxColumnsInOrderBy getMaxColumnsInSelect getMaxColumnsInTable "
+                + "getMaxConnections getMaxCursorNameLength getMaxIndexLength getMaxLogicalLobSize "
+                + "getMaxProcedureNameLength getMaxRowSize getMaxSchemaNameLength getMaxStatementLength "
+                + "getMaxStatements getMaxTableNameLength getMaxTablesInSelect getMaxUserNameLength "
+                + "getNumericFunctions getProcedureTerm getResultSetHoldability getRowIdLifetime getSQLKeywords "
+                + "getSQLStateType getSchemaTerm getSearchStringEscape getStringFunctions getSystemFunctions "
+                + "getTimeDateFunctions getURL getUserName insertsAreDetected isCatalogAtStart isReadOnly "
+                + "locatorsUpdateCopy nullPlusNonNullIsNull nullsAreSortedAtEnd nullsAreSortedAtStart "
+                + "nullsAreSortedHigh nullsAreSortedLow othersDeletesAreVisible othersInsertsAreVisible "
+                + "othersUpdatesAreVisible ownDeletesAreVisible ownInsertsAreVisible ownUpdatesAreVisible "
+                + "storesLowerCaseIdentifiers storesLowerCaseQuotedIdentifiers storesMixedCaseIdentifiers "
+                + "storesMixedCaseQuotedIdentifiers storesUpperCaseIdentifiers storesUpperCaseQuotedIdentifiers "
+                + "supportsANSI92EntryLevelSQL supportsANSI92FullSQL supportsANSI92IntermediateSQL "
+                + "supportsAlterTableWithAddColumn supportsAlterTableWithDropColumn supportsBatchUpdates "
+                + "supportsCatalogsInDataManipulation supportsCatalogsInIndexDefinitions "
+                + "supportsCatalogsInPrivilegeDefinitions supportsCatalogsInProcedureCalls "
+                + "supportsCatalogsInTableDefinitions supportsColumnAliasing supportsConvert "
+                + "supportsCoreSQLGrammar supportsCorrelatedSubqueries "
+                + "supportsDataDefinitionAndDataManipulationTransactions supportsDataManipulationTransactionsOnly "
+                + "supportsDifferentTableCorrelationNames supportsExpressionsInOrderBy supportsExtendedSQLGrammar "
+                + "supportsFullOuterJoins supportsGetGeneratedKeys supportsGroupBy supportsGroupByBeyondSelect "
+                + "supportsGroupByUnrelated supportsIntegrityEnhancementFacility supportsLikeEscapeClause "
+                + "supportsLimitedOuterJoins supportsMinimumSQLGrammar supportsMixedCaseIdentifiers "
+                + "supportsMixedCaseQuotedIdentifiers supportsMultipleOpenResults supportsMultipleResultSets "
+                + "supportsMultipleTransactions supportsNamedParameters supportsNonNullableColumns "
+                + "supportsOpenCursorsAcrossCommit supportsOpenCursorsAcrossRollback "
+                + "supportsOpenStatementsAcrossCommit supportsOpenStatementsAcrossRollback "
+                + "supportsOrderByUnrelated supportsOuterJoins supportsPositionedDelete supportsPositionedUpdate "
+                + "supportsRefCursors supportsResultSetConcurrency supportsResultSetHoldability "
+                + "supportsResultSetType supportsSavepoints supportsSchemasInDataManipulation "
+                + "supportsSchemasInIndexDefinitions supportsSchemasInPrivilegeDefinitions "
+                + "supportsSchemasInProcedureCalls supportsSchemasInTableDefinitions supportsSelectForUpdate "
+                + "supportsSharding supportsStatementPooling supportsStoredFunctionsUsingCallSyntax "
+                + "supportsStoredProcedures supportsSubqueriesInComparisons supportsSubqueriesInExists "
+                + "supportsSubqueriesInIns supportsSubqueriesInQuantifieds supportsTableCorrelationNames "
+                + "supportsTransactionIsolationLevel supportsTransactions supportsUnion supportsUnionAll "
+                + "updatesAreDetected usesLocalFilePerTable usesLocalFiles")
+        .differences()).isEmpty();
+    assertThat(Inventory.of(ResultSetMetaData.class).without(Wrapper.class)
+        .named("waits", "getTableName isAutoIncrement isNullable")
+        .named(
+            "came with the result",
+            "getCatalogName getColumnClassName getColumnCount getColumnDisplaySize getColumnLabel "
+                + "getColumnName getColumnType getColumnTypeName getPrecision getScale getSchemaName "
+                + "isCaseSensitive isCurrency isDefinitelyWritable isReadOnly isSearchable isSigned isWritable")
+        .differences()).isEmpty();
+    assertThat(Inventory.of(PGResultSetMetaData.class)
+        .named("waits", "getBaseColumnName getBaseSchemaName getBaseTableName")
+        .named("came with the result", "getFormat")
+        .differences()).isEmpty();
+  }
+
+  @Test
   void statement() {
     assertThat(Inventory.of(Statement.class).without(Wrapper.class)
         .named(
@@ -101,7 +177,7 @@ class InventoryTest {
                 + "setCharacterStream setDate setDouble setFloat setInt setLong setNCharacterStream setNString "
                 + "setNull setObject setRef setRowId setSQLXML setShort setString setTime setTimestamp setURL "
                 + "setUnicodeStream")
-        .named("neither", "getMetaData getParameterMetaData")
+        .named("waits", "getMetaData getParameterMetaData")
         .differences()).isEmpty();
     assertThat(Inventory.of(CallableStatement.class).without(PreparedStatement.class)
         .named("may fetch from a cursor", "getObject")
