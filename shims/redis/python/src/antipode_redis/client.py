@@ -20,7 +20,7 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
-from antipode_redis.pools import POOL
+from antipode_redis.pools import POOL, came_round, make
 from antipode_redis.reads import (
     Late,
     Pause,
@@ -37,6 +37,7 @@ from antipode_redis.reads import (
 from antipode_redis.repeating import follow, notice
 from antipode_redis.serving import (
     CALL,
+    PASSED,
     ByHand,
     Given,
     hidden,
@@ -151,8 +152,8 @@ class Recording:
     """Whether replies are parsed by redis-py's own client, so that the short way does the same."""
 
     def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
-        call = options.pop(CALL, None)
-        if call is None:
+        call = options.pop(CALL, None) or came_round(self._antipode, args)
+        if call is PASSED:
             return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         if type(call) is WriteCall:
             binding = call.binding
@@ -417,8 +418,7 @@ class RecordingRedis(Recording, redis.Redis):
             options[CALL] = call
         else:
             special = hidden(binding, args) if followed is None or followed.noticed is None else followed.noticed
-            if special is not None:
-                options[CALL] = special
+            options[CALL] = PASSED if special is None else special
         try:
             response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
             if call is not None and call.is_late:
@@ -444,7 +444,7 @@ class RecordingRedis(Recording, redis.Redis):
 
     def client(self) -> Any:
         """As redis-py's."""
-        other: Any = super().client()  # type: ignore[no-untyped-call]
+        other: Any = make(super().client)
         other._antipode = self._antipode
         return other
 

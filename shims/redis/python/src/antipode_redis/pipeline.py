@@ -19,6 +19,7 @@ from antipode_redis.reads import ReadCall, parsed, read_call, wait_of, wait_step
 from antipode_redis.repeating import follow, follow_all
 from antipode_redis.serving import (
     CALL,
+    PASSED,
     Batch,
     all_failed,
     certain,
@@ -115,8 +116,7 @@ class RecordingPipeline(Recording, Pipeline):
             read = read_call(binding)
             followed = follow(self, binding, args, options) if binding.follows else None
             special = read or (followed and followed.noticed) or hidden(binding, args)
-            if special is not None:
-                options[CALL] = special
+            options[CALL] = PASSED if special is None else special
             try:
                 response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
                 if read is not None and read.is_late:

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
+from contextvars import ContextVar
 from functools import cache
+from types import FrameType
 from typing import Any, Final
 
-import redis.asyncio
+import redis.asyncio.client
+import redis.client
 from antipode.errors import ConfigurationError
 from antipode.scope import current_scope
 
 from antipode_redis.binding import Binding
+from antipode_redis.commands import Kind, classify
 from antipode_redis.reads import read_call
+from antipode_redis.serving import PASSED
 from antipode_redis.targets import asks_sentinels, is_plain
 
 _OWN: Final = ("redis.", "antipode_redis.")
-"""Modules whose connections pass through the wrapped client, or carry no data of keys."""
+"""Modules in which a wrapped client's own connections are taken."""
+_NO_DATA: Final = (
+    redis.client.PubSub,
+    redis.client.Monitor,
+    redis.asyncio.client.PubSub,
+    redis.asyncio.client.Monitor,
+)
+"""Whose connections carry no data of keys."""
+_making: Final[ContextVar[bool]] = ContextVar("antipode_redis_making", default=False)
 _WAY: Final = "use execute_command(), a pipeline or a script of the wrapped client, or a barrier and the plain client"
 
 
@@ -32,7 +46,7 @@ class RecordingPool:
 
     def get_connection(self, *args: Any, **options: Any) -> Any:
         """As redis-py's; the server that it reaches joins the store."""
-        _taken(self._antipode, sys._getframe(1).f_globals.get("__name__", ""))
+        _taken(self._antipode, sys._getframe(1))
         connection = super().get_connection(*args, **options)  # type: ignore[misc]
         if not self._antipode.leads.knows(connection):
             self._antipode.met(connection, self._antipode_plain)
@@ -46,7 +60,7 @@ class AsyncRecordingPool(RecordingPool):
 
     def get_connection(self, *args: Any, **options: Any) -> Any:
         """As redis-py's; the server that it reaches joins the store."""
-        _taken(self._antipode, sys._getframe(1).f_globals.get("__name__", ""))
+        _taken(self._antipode, sys._getframe(1))
         return self._antipode_get(super(RecordingPool, self).get_connection(*args, **options))  # type: ignore[misc]
 
     async def _antipode_get(self, getting: Any) -> Any:
@@ -59,22 +73,45 @@ class AsyncRecordingPool(RecordingPool):
         return connection
 
 
-def _taken(binding: Binding, module: str) -> None:
-    """Refuse, or mark, that the application takes a connection out: what it does there goes round the client."""
-    if module.startswith(_OWN):
-        return
+def make(client: Callable[[], Any]) -> Any:
+    """Return what a wrapped client makes, which takes its connection before it is wrapped, too."""
+    token = _making.set(True)
+    try:
+        return client()
+    finally:
+        _making.reset(token)
+
+
+def _taken(binding: Binding, frame: FrameType) -> None:
+    """Look at who takes a connection out: all but the wrapped client's own objects go round it (SHIM-50).
+
+    A plain client, pipeline or cache over the same pool is redis-py's code, too: so the object counts, not its module.
+    """
+    if frame.f_globals.get("__name__", "").startswith(_OWN):
+        taker = frame.f_locals.get("self")
+        if getattr(taker, "_antipode", None) is binding or isinstance(taker, _NO_DATA) or _making.get():
+            return
+    _goes_round(binding, "a connection was taken out of its pool")
+
+
+def came_round(binding: Binding | None, args: Any) -> Any:
+    """Return PASSED; refuse, or mark, a command that came by `redis.Redis`'s own method and not by the wrapped one."""
+    if binding is not None and binding.records and classify(args) not in (Kind.OTHER, Kind.TRANSACTION):
+        _goes_round(binding, "a command went round the client")
+    return PASSED
+
+
+def _goes_round(binding: Binding, what: str) -> None:
+    """Refuse what the wrapped client does not see where a read would wait; else mark the scope."""
     binding.refresh()
     call, scope = read_call(binding), current_scope()
     if call is not None and call.ids:
-        raise ConfigurationError(
-            f"connection_pool.get_connection() gives a connection of {binding.store.name} on which reads wait for "
-            f"nothing: {_WAY}",
-            code="AP505",
-        )
+        words = f"{binding.store.name}: {what}, where reads wait for nothing: {_WAY}"
+        raise ConfigurationError(words, code="AP505")
     if call is not None:
         call.missed()
     if scope is not None and binding.records:
-        words = f"a connection was taken out of its pool, and what is written there is not seen: {_WAY}"
+        words = f"{what}, and what is written there is not seen: {_WAY}"
         scope.mark_incomplete("raw", binding.store.name, detail=words)
 
 

@@ -21,6 +21,8 @@ from antipode_redis.reads import ReadCall
 
 CALL: Final = "_antipode_call"
 """The option by which a call's record travels to the place where its connection is known."""
+PASSED: Final = object()
+"""The record of a call that came by the wrapped client, and of which there is nothing to do."""
 
 
 class ByHand:
