@@ -7,7 +7,7 @@ import inspect
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import antipode
@@ -70,6 +70,12 @@ def test_one_carried_function_may_run_in_many_threads_at_once() -> None:
 
         list(pool.map(antipode.carry(work), range(4), timeout=60))
         assert sorted(scope.lineage.stores) == ["s0", "s1", "s2", "s3"]
+
+
+def test_no_scope_goes_into_another_process() -> None:
+    """SCOPE-12: it is refused where it is asked for, with the way round; pickle's own error names none."""
+    with ProcessPoolExecutor(1) as pool, pytest.raises(antipode.ConfigurationError, match="AP117"):
+        antipode.carry_all(pool)
 
 
 def test_carry_all_wraps_an_executor() -> None:

@@ -7,7 +7,7 @@ import contextvars
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -233,5 +233,15 @@ class _CarryingExecutor(Executor):
 
 
 def carry_all(executor: Executor) -> Executor:
-    """An executor around this one whose work runs in the scope in which it was submitted."""
+    """An executor around this one whose work runs in the scope in which it was submitted.
+
+    What a future's `add_done_callback` calls runs outside of it, as it does with `carry`. Raises ConfigurationError for
+    a pool of processes, into which no scope can be taken.
+    """
+    if isinstance(executor, ProcessPoolExecutor):
+        raise ConfigurationError(
+            "a scope cannot be carried into another process: give the function antipode.serialize(), open a scope with "
+            "it there, return what serialize() says at its end, and transfer() that where the result comes",
+            code="AP117",
+        )
     return _CarryingExecutor(executor)
