@@ -137,10 +137,10 @@ def redeliver_of(error: BaseException | None) -> Redeliver | None:
 
 
 def refuse_acknowledgement(store: str) -> ConfigurationError:
-    """Return the error for who acknowledges a message that goes back (PROP-36)."""
+    """Return the error for who acknowledges, or drops, a message that goes back (PROP-36)."""
     return ConfigurationError(
-        f"a message of {store} goes back to its queue, as its barrier asked, and cannot be acknowledged: it would be "
-        "lost. Acknowledge inside the block of its scope, or behind it only where not scope.delivery.goes_back",
+        f"a message of {store} goes back to its queue, as its barrier asked, and cannot be acknowledged or dropped: "
+        "it would be lost. Acknowledge inside the block of its scope, or behind it where not scope.delivery.goes_back",
         code="AP113",
     )
 

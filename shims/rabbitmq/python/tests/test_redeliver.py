@@ -9,6 +9,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
+import aio_pika
 import antipode
 import antipode_rabbitmq
 import pytest
@@ -16,6 +17,7 @@ from antipode import ConfigurationError, Redeliver, configure
 from antipode.messages import HEADER
 from antipode_rabbitmq.returns import Returns
 from rabbit_regions import Blog, Consumer, Region, properties, wait_for
+from test_aio import channel_of
 
 
 def publish(a: Region, queue: str, blog: Blog, body: bytes = b"42") -> None:
@@ -197,6 +199,65 @@ def test_an_acknowledgement_of_several_gives_back_what_waits_among_them(a: Regio
     assert not consumer.errors
     assert seen == [b"first", b"second", b"first"]
     assert a.count(queue) == 0
+
+
+@pytest.mark.parametrize("settle", ["ack", "nack"])
+@pytest.mark.parametrize("stays", [False, True])
+def test_all_are_those_that_were_handed_out(a: Region, blog: Blog, settle: str, stays: bool) -> None:
+    """PROP-36: tag 0 would be also the copies that the broker has delivered again since the messages went back."""
+    queue, sent = a.queue(), list[Any]()
+    for body in (b"1", b"stays" if stays else b"2", b"3"):
+        publish(a, queue, blog, body)
+    channel: Any = a.wrapped(redeliver_delay=30)
+    plain = channel._antipode.plain
+
+    def spied(name: str) -> Any:
+        theirs = getattr(plain, name)
+
+        def spy(*args: Any, **kw: Any) -> Any:
+            sent.append((name, *args))
+            return theirs(*args, **kw)
+
+        return spy
+
+    for name in ("basic_ack", "basic_nack"):
+        setattr(plain, name, spied(name))
+    for method, received, body in channel.consume(queue, inactivity_timeout=20):
+        if body != b"stays":
+            with antipode_rabbitmq.scope_of(method, received, channel=channel):
+                antipode.barrier(timeout=0.01, on_timeout="redeliver")
+        if method.delivery_tag == 3:
+            break
+    with pytest.raises(ConfigurationError, match="would be lost"):
+        channel.basic_nack(3, multiple=True, requeue=False)
+    with pytest.raises(ConfigurationError, match="would be lost"):
+        channel.basic_reject(3, requeue=False)
+    assert not sent
+    if settle == "ack":
+        channel.basic_ack(0, multiple=True)
+    else:
+        channel.basic_nack(0, multiple=True, requeue=False)
+    settled = [("basic_ack", 2, True)] if settle == "ack" else [("basic_nack", 2, True, False)]
+    assert [each for each in sent if len(each) > 2] == (settled if stays else [])
+    channel.connection.close()
+    wait_for("those that went back", lambda: a.count(queue) == (2 if stays else 3))
+
+
+@pytest.mark.parametrize("several", [False, True])
+async def test_a_message_that_goes_back_cannot_be_dropped(a: Region, blog: Blog, several: bool) -> None:
+    """PROP-36"""
+    name = a.queue()
+    async with channel_of(a, redeliver_delay=30) as channel:
+        with antipode.scope():
+            blog.store.freeze("b")
+            blog.posts_a.set("post:42", "hi")
+            await channel.default_exchange.publish(aio_pika.Message(b"42"), name)
+        message = await (await channel.get_queue(name)).get()
+        with antipode_rabbitmq.scope_of(message, channel=channel):
+            await antipode.barrier_async(timeout=0.02, on_timeout="redeliver")
+        with pytest.raises(ConfigurationError, match="would be lost"):
+            await (message.nack(multiple=True, requeue=False) if several else message.reject())
+    assert a.get(name)[2] == b"42"
 
 
 def test_pull_loops_give_back_too(a: Region, blog: Blog) -> None:

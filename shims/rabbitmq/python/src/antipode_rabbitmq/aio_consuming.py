@@ -78,12 +78,22 @@ class CarryingMessage(IncomingMessage):
 
 
 class ReturningMessage(CarryingMessage):
-    """A message that goes back to its queue, or has: acknowledged, it would be lost (PROP-36)."""
+    """A message that goes back to its queue, or has: settled for good, it would be lost (PROP-36)."""
 
     __slots__ = ()
 
     async def ack(self, multiple: bool = False) -> None:
         raise refuse_acknowledgement("RabbitMQ")
+
+    async def reject(self, requeue: bool = False) -> None:
+        if not requeue:
+            raise refuse_acknowledgement("RabbitMQ")
+        await super().reject(requeue)
+
+    async def nack(self, multiple: bool = False, requeue: bool = True) -> None:
+        if not requeue:
+            raise refuse_acknowledgement("RabbitMQ")
+        await super().nack(multiple, requeue)
 
 
 def _channel_of(message: Any) -> Any:

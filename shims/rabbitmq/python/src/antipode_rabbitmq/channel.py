@@ -113,7 +113,9 @@ def _basic_consume(
 def _blocking_basic_get(self: Any, queue: Any, auto_ack: bool = False) -> Any:
     wrapping: Wrapping = self._antipode
     wrapping.returns.flush()
-    return wrapping.plain.basic_get(queue, auto_ack)
+    got = wrapping.plain.basic_get(queue, auto_ack)
+    _handed_out(wrapping, got, auto_ack=auto_ack)
+    return got
 
 
 def _basic_get(self: Any, queue: Any, callback: Any, auto_ack: bool = False) -> Any:
@@ -123,28 +125,42 @@ def _basic_get(self: Any, queue: Any, callback: Any, auto_ack: bool = False) -> 
     return wrapping.plain.basic_get(queue, callback, auto_ack)
 
 
-def _consume(self: Any, *args: Any, **kw: Any) -> Iterator[Any]:
+def _consume(self: Any, queue: Any, auto_ack: bool = False, *args: Any, **kw: Any) -> Iterator[Any]:
     wrapping: Wrapping = self._antipode
-    for item in wrapping.plain.consume(*args, **kw):
+    for item in wrapping.plain.consume(queue, auto_ack, *args, **kw):
+        _handed_out(wrapping, item, auto_ack=auto_ack)
         yield item
         wrapping.returns.flush()
+
+
+def _handed_out(wrapping: Wrapping, item: Any, *, auto_ack: bool) -> None:
+    """The application is about to have what it pulled, if there was something."""
+    method = item[0]
+    if method is None:
+        return
+    if not auto_ack:
+        wrapping.returns.handed_out(method.delivery_tag)
 
 
 def _basic_ack(self: Any, delivery_tag: int = 0, multiple: bool = False) -> Any:
     wrapping: Wrapping = self._antipode
     wrapping.returns.check_acknowledgement(delivery_tag)
-    wrapping.returns.settling(delivery_tag, multiple=multiple)
-    return wrapping.plain.basic_ack(delivery_tag, multiple)
+    tag = wrapping.returns.settling(delivery_tag, multiple=multiple)
+    return None if tag is None else wrapping.plain.basic_ack(tag, multiple)
 
 
 def _basic_nack(self: Any, delivery_tag: int = 0, multiple: bool = False, requeue: bool = True) -> Any:
     wrapping: Wrapping = self._antipode
-    wrapping.returns.settling(delivery_tag, multiple=multiple)
-    return wrapping.plain.basic_nack(delivery_tag, multiple, requeue)
+    if not requeue:
+        wrapping.returns.check_acknowledgement(delivery_tag)
+    tag = wrapping.returns.settling(delivery_tag, multiple=multiple)
+    return None if tag is None else wrapping.plain.basic_nack(tag, multiple, requeue)
 
 
 def _basic_reject(self: Any, delivery_tag: int = 0, requeue: bool = True) -> Any:
     wrapping: Wrapping = self._antipode
+    if not requeue:
+        wrapping.returns.check_acknowledgement(delivery_tag)
     wrapping.returns.settling(delivery_tag, multiple=False)
     return wrapping.plain.basic_reject(delivery_tag, requeue)
 

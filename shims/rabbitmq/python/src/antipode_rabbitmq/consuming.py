@@ -64,6 +64,8 @@ def callback_of(
 
     @functools.wraps(callback)
     def on_message(_plain: Any, method: Any, properties: Any, body: Any) -> Any:
+        if not auto_ack:
+            wrapping.returns.handed_out(method.delivery_tag)
         with message(wrapping, method, properties, auto_ack=auto_ack, own_thread=True):
             return callback(channel, method, properties, body)
 

@@ -28,6 +28,12 @@ class Returns:
         self._returning: Recent[int, None] = Recent(_MOST_RETURNING)
         """The tags of the last messages that go back, or have: no tag comes twice on a channel."""
         self._open: dict[int, tuple[int, MessageDelivery]] = {}
+        self._handed: dict[int, None] = {}
+        """The tags of what the application has and has not settled."""
+
+    def handed_out(self, tag: int) -> None:
+        """The application has a message that it is to settle."""
+        self._handed[tag] = None
 
     def opened(self, tag: int, delivery: MessageDelivery) -> None:
         """A message's scope has been opened."""
@@ -62,36 +68,43 @@ class Returns:
                     self._return(tag)
 
     def check_acknowledgement(self, tag: int) -> None:
-        """Raise ConfigurationError for a message that goes back, or has: acknowledged, it would be lost (PROP-36)."""
+        """Raise ConfigurationError for a message that goes back, or has: it would be lost (PROP-36)."""
         if tag in self._due or tag in self._returning:
             raise refuse_acknowledgement("RabbitMQ")
 
-    def settling(self, tag: int, *, multiple: bool) -> None:
+    def settling(self, tag: int, *, multiple: bool) -> int | None:
         """The application is about to settle messages itself: none of them may be given back any more.
 
-        Those that still wait and would be acknowledged along with a later one go back first, at once.
+        Those that still wait and would be acknowledged along with a later one go back first, at once. Returns the tag
+        to settle by, None for nothing: all (tag 0) would be also the copies that have come again meanwhile.
         """
         for other, delivery in list(self._open.values()):
             if other == tag or (multiple and (other < tag or tag == 0)):
                 delivery.settle("it has been acknowledged or rejected already")
         if not multiple:
             self._due.pop(tag, None)
-            return
+            self._handed.pop(tag, None)
+            return tag
         for other in list(self._due):
             if other < tag or tag == 0:
                 self._return(other)
             elif other == tag:
                 del self._due[other]
+        up_to = max(self._handed, default=None) if tag == 0 and self._returning else tag
+        self._handed = {other: None for other in self._handed if up_to and other > up_to}
+        return up_to
 
     def forget(self) -> None:
         """The broker takes all unacknowledged messages back itself (`basic_recover`)."""
         self._due.clear()
+        self._handed.clear()
         for _, delivery in list(self._open.values()):
             delivery.settle("the channel was recovered")
 
     def _return(self, tag: int) -> None:
         if self._due.pop(tag, None) is None:
             return
+        self._handed.pop(tag, None)
         try:
             self._plain.basic_nack(tag, requeue=True)
         except AMQPError as error:
