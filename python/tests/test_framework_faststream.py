@@ -216,3 +216,31 @@ async def test_what_cannot_be_read_is_incomplete(url: str) -> None:
         await broker.publish("a", "antipode-odd", headers={"antipode-lineage": "nonsense"})
         await until(lambda: seen.lineages, "it has come")
     assert seen.lineages[0].incomplete == {""}
+
+
+async def test_the_answer_to_a_request_joins_the_scope_that_asked(url: str) -> None:
+    """SCOPE-29: and until it comes, or for ever where it does not, the scope is incomplete."""
+    broker = RabbitBroker(url, middlewares=[antipode.faststream.Middleware])
+    queue, silent = f"q-{time.monotonic_ns()}", asyncio.Event()
+    during: list[Lineage] = []
+
+    @broker.subscriber(RabbitQueue(queue, auto_delete=True))
+    async def handle(body: str) -> str:
+        antipode.append(write(body))
+        during.append(asked.lineage)
+        if body == "silent":
+            await silent.wait()
+        return "done"
+
+    async with broker:
+        await broker.start()
+        with antipode.scope(Lineage([write("before")])) as asked:
+            await broker.request("b", queue, timeout=DEADLINE)
+            assert asked.lineage == Lineage([write("before"), write("b")])
+        assert during == [Lineage([write("before")]).marked_incomplete()]
+        with antipode.scope() as asked:
+            with pytest.raises(TimeoutError):
+                await broker.request("silent", queue, timeout=0.5)
+            assert [gap.reason for gap in asked.gaps] == ["unanswered"]
+            assert not asked.lineage.is_complete()
+        silent.set()

@@ -223,7 +223,8 @@ def leaving(scope: Scope, *, answered: bool = False, target: str = "") -> Lineag
     """
     lineage = scope.outgoing()
     if scope.streaming:
-        telemetry.incomplete("streaming", "")
+        for reason in sorted({stream.reason for stream in scope.streams.in_hand}):
+            telemetry.incomplete(reason, "")
     if lineage is not scope.recorded_lineage:
         for store in sorted({write.store for write in scope.pending}):
             telemetry.incomplete("pending", store, recorded=False)  # there is a record of the pending write itself

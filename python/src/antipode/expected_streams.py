@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from antipode.streaming import ResponseStream
+
+class Expected(Protocol):
+    """What brings a lineage later: the end of a stream, the answer to a message."""
+
+    holds: bool
+    dropped: bool
+    detail: str
+
+    @property
+    def reason(self) -> str:
+        """Of the gap, as long as it has not come."""
+
+    def lost(self, why: str) -> None:
+        """It comes no more."""
 
 
 class ExpectedStreams:
@@ -16,20 +28,20 @@ class ExpectedStreams:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.open: tuple[ResponseStream, ...] = ()
+        self.open: tuple[Expected, ...] = ()
 
     @property
-    def in_hand(self) -> tuple[ResponseStream, ...]:
+    def in_hand(self) -> tuple[Expected, ...]:
         """Return those of which a message is in hand, whose lineage has not come yet."""
         return tuple(stream for stream in self.open if stream.holds)
 
-    def expect(self, stream: ResponseStream) -> None:
+    def expect(self, stream: Expected) -> None:
         """A call was made whose messages come before their lineage."""
         self.give_up_dropped()
         with self._lock:
             self.open = (*self.open, stream)
 
-    def forget(self, stream: ResponseStream) -> None:
+    def forget(self, stream: Expected) -> None:
         """Its lineage is joined, or known to be missing and marked."""
         with self._lock:
             self.open = tuple(each for each in self.open if each is not stream)

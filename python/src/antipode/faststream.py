@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Final
 
 from faststream import AckPolicy, BaseMiddleware
 from faststream.exceptions import NackMessage
+from faststream.message.source_type import SourceType
+from faststream.response.publish_type import PublishType
 
 from antipode.errors import Redeliver
 from antipode.messages import HEADER, message_scope, outgoing_message
+from antipode.questions import Question, join_message
 from antipode.queue_messages import redeliver_of
 from antipode.scope import Scope, current_scope
 from antipode.scope_values import Delivery
-from antipode.settings import settings
+from antipode.settings import Mode, settings
 from antipode.site import skip_packages
 
+_asked: Final[ContextVar[Question | None]] = ContextVar("antipode_faststream_asked", default=None)
+"""What the request was that the answer which comes next in this task answers."""
 skip_packages("faststream", "fast_depends", "aio_pika", "aiormq")
 
 
@@ -33,7 +39,13 @@ class Middleware(BaseMiddleware):
         self._scope: Scope | None = None
 
     async def consume_scope(self, call_next: Callable[[Any], Awaitable[Any]], msg: Any) -> Any:
-        """Runs the handler in the message's scope."""
+        """Runs the handler in the message's scope; the answer to a request joins the scope that asked (SCOPE-29)."""
+        if msg.source_type is SourceType.RESPONSE:
+            question = _asked.get()
+            if question is not None and not question.scope.closed:
+                join_message(question.scope, msg.headers, sender="an answer of FastStream")
+                question.answer()
+            return await call_next(msg)
         if len(getattr(msg, "batch_headers", None) or ()) > 1:
             return await call_next(msg)
         policy = getattr(self.context.get_local("handler_"), "ack_policy", None)
@@ -58,4 +70,8 @@ class Middleware(BaseMiddleware):
             text = outgoing_message(scope=scope)
             headers = {name: value for name, value in (cmd.headers or {}).items() if name != HEADER}
             cmd.headers = headers if text is None else {**headers, HEADER: text}
+        if scope is not None and cmd.publish_type is PublishType.REQUEST and settings().mode is not Mode.OFF:
+            question = Question(scope)
+            _asked.set(question)
+            question.wait()
         return await call_next(cmd)

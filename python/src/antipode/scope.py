@@ -150,7 +150,7 @@ class Scope:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """Why its lineage is not complete, as far as this process knows."""
-        open_now = (Gap("streaming", "", stream.detail) for stream in self.streams.in_hand)
+        open_now = (Gap(stream.reason, "", stream.detail) for stream in self.streams.in_hand)
         return (*self._gaps, *open_now)
 
     def outgoing(self) -> Lineage:

@@ -22,6 +22,7 @@ class ResponseStream:
     """
 
     __slots__ = ("_ended", "_expected", "_lock", "detail", "dropped", "holds", "host", "scope")
+    reason: Final = "streaming"
 
     def __init__(self, host: str) -> None:
         self.host = host

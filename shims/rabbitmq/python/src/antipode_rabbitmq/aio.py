@@ -20,6 +20,7 @@ from aio_pika.channel import Channel
 from aio_pika.transaction import Transaction as PlainTransaction
 
 from antipode_rabbitmq import aio_consuming
+from antipode_rabbitmq.answers import came, consuming
 from antipode_rabbitmq.options import ChannelOptions
 from antipode_rabbitmq.publishing import Outgoing
 from antipode_rabbitmq.transaction import Transaction
@@ -132,7 +133,7 @@ class _CarryingExchange:
 
     async def publish(self, message: Any, routing_key: str, *, mandatory: bool = True, **kw: Any) -> Any:
         wrapping: AioWrapping = self.channel._antipode
-        outgoing = Outgoing(wrapping.options, message, self.name, routing_key, wrapping.frame_max)
+        outgoing = Outgoing(wrapping.options, message, self.name, routing_key, wrapping.frame_max, wrapping.plain)
         closed = self.channel.is_closed
         outgoing.begin()
         try:
@@ -155,11 +156,21 @@ class _CarryingQueue:
 
     __slots__ = ()
     channel: Any
+    name: str
 
     async def consume(self, callback: Any, no_ack: bool = False, *args: Any, **kw: Any) -> Any:
+        consuming(self.channel._antipode.plain, self.name)
         return await super().consume(  # type: ignore[misc]
-            aio_consuming.callback_of(self.channel._antipode, callback, no_ack=no_ack), no_ack, *args, **kw
+            aio_consuming.callback_of(self.channel._antipode, callback, self.name, no_ack=no_ack), no_ack, *args, **kw
         )
+
+    async def get(self, *args: Any, **kw: Any) -> Any:
+        wrapping: AioWrapping = self.channel._antipode
+        consuming(wrapping.plain, self.name)
+        message = await super().get(*args, **kw)  # type: ignore[misc]
+        if message is not None:
+            came(wrapping.options, wrapping.plain, self.name, message)
+        return message
 
 
 class _CarryingTransaction(PlainTransaction):

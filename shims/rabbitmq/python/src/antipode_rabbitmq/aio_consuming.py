@@ -7,7 +7,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import aio_pika.abc
@@ -22,6 +22,7 @@ from antipode.queue_messages import (
 )
 from antipode.scope import Scope
 
+from antipode_rabbitmq.answers import came
 from antipode_rabbitmq.consuming import delivery_of, note
 from antipode_rabbitmq.options import headers_of
 
@@ -159,16 +160,16 @@ _waitings: Final[set[Waiting]] = set()
 """Those with messages that wait."""
 
 
-def callback_of(wrapping: AioWrapping, callback: Any, *, no_ack: bool) -> Any:
+def callback_of(wrapping: AioWrapping, callback: Any, queue: str, *, no_ack: bool) -> Any:
     """A consumer's callback that runs in its message's scope."""
-    if isinstance(getattr(callback, "__self__", None), aio_pika.abc.AbstractQueueIterator):
-        return callback  # an iterator's own: it only hands on
+    hands_on = isinstance(getattr(callback, "__self__", None), aio_pika.abc.AbstractQueueIterator)  # an iterator's own
     if not callable(callback) or getattr(callback, "_antipode", False):  # ours, at a reconnection
         return callback
 
     @functools.wraps(callback)
     async def on_message(message: Any) -> Any:
-        with scope_of_message(wrapping, message, no_ack=no_ack):
+        came(wrapping.options, wrapping.plain, queue, message)
+        with nullcontext() if hands_on else scope_of_message(wrapping, message, no_ack=no_ack):
             result = callback(message)
             return await result if inspect.isawaitable(result) else result
 

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 import pika.adapters.blocking_connection
 import pika.channel
 
+from antipode_rabbitmq.answers import came, consuming
 from antipode_rabbitmq.consuming import callback_of
 from antipode_rabbitmq.options import ChannelOptions
 from antipode_rabbitmq.publishing import publish
@@ -97,6 +98,7 @@ def _basic_publish(
         properties=properties,
         mandatory=mandatory,
         transaction=wrapping.transaction,
+        channel=wrapping.plain,
     )
 
 
@@ -106,40 +108,43 @@ def _basic_consume(
     wrapping: Wrapping = self._antipode
     callback = on_message_callback
     if callable(callback):  # else pika says what is wrong
-        callback = callback_of(wrapping, self, callback, auto_ack=bool(auto_ack))
+        callback = callback_of(wrapping, self, callback, queue, auto_ack=bool(auto_ack))
     return wrapping.plain.basic_consume(queue, callback, auto_ack, *args, **kw)
 
 
 def _blocking_basic_get(self: Any, queue: Any, auto_ack: bool = False) -> Any:
     wrapping: Wrapping = self._antipode
     wrapping.returns.flush()
+    consuming(wrapping.plain, queue)
     got = wrapping.plain.basic_get(queue, auto_ack)
-    _handed_out(wrapping, got, auto_ack=auto_ack)
+    _handed_out(wrapping, queue, got, auto_ack=auto_ack)
     return got
 
 
 def _basic_get(self: Any, queue: Any, callback: Any, auto_ack: bool = False) -> Any:
     wrapping: Wrapping = self._antipode
     if callable(callback):
-        callback = callback_of(wrapping, self, callback, auto_ack=bool(auto_ack))
+        callback = callback_of(wrapping, self, callback, queue, auto_ack=bool(auto_ack))
     return wrapping.plain.basic_get(queue, callback, auto_ack)
 
 
 def _consume(self: Any, queue: Any, auto_ack: bool = False, *args: Any, **kw: Any) -> Iterator[Any]:
     wrapping: Wrapping = self._antipode
+    consuming(wrapping.plain, queue)
     for item in wrapping.plain.consume(queue, auto_ack, *args, **kw):
-        _handed_out(wrapping, item, auto_ack=auto_ack)
+        _handed_out(wrapping, queue, item, auto_ack=auto_ack)
         yield item
         wrapping.returns.flush()
 
 
-def _handed_out(wrapping: Wrapping, item: Any, *, auto_ack: bool) -> None:
+def _handed_out(wrapping: Wrapping, queue: Any, item: Any, *, auto_ack: bool) -> None:
     """The application is about to have what it pulled, if there was something."""
-    method = item[0]
+    method, properties, _ = item
     if method is None:
         return
     if not auto_ack:
         wrapping.returns.handed_out(method.delivery_tag)
+    came(wrapping.options, wrapping.plain, queue, properties)
 
 
 def _basic_ack(self: Any, delivery_tag: int = 0, multiple: bool = False) -> Any:

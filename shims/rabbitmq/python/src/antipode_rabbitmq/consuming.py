@@ -13,6 +13,7 @@ from antipode.queue_messages import MessageDelivery, delivered, note_unstamped, 
 from antipode.scope import Scope
 from antipode.settings import Mode
 
+from antipode_rabbitmq.answers import came, consuming
 from antipode_rabbitmq.marks import mark_of
 from antipode_rabbitmq.options import ChannelOptions, headers_of
 
@@ -58,14 +59,16 @@ def _foreign(method: Any, properties: Any) -> Iterator[Scope]:
 
 
 def callback_of(
-    wrapping: Wrapping, channel: Any, callback: Callable[..., Any], *, auto_ack: bool
+    wrapping: Wrapping, channel: Any, callback: Callable[..., Any], queue: Any, *, auto_ack: bool
 ) -> Callable[..., Any]:
     """A consumer's callback that runs in its message's scope, and gets the wrapped channel."""
+    consuming(wrapping.plain, queue)
 
     @functools.wraps(callback)
     def on_message(_plain: Any, method: Any, properties: Any, body: Any) -> Any:
         if not auto_ack:
             wrapping.returns.handed_out(method.delivery_tag)
+        came(wrapping.options, wrapping.plain, queue, properties)
         with message(wrapping, method, properties, auto_ack=auto_ack, own_thread=True):
             return callback(channel, method, properties, body)
 

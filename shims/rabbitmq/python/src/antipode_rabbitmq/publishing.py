@@ -12,6 +12,7 @@ from antipode import logs, telemetry
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
 from antipode.messages import HEADER, JMS_HEADER
+from antipode.questions import Asking
 from antipode.queue_messages import carried_lineages, text_to_send
 from antipode.scope import current_scope
 from antipode.store import Write
@@ -20,6 +21,7 @@ from antipode.writeid import Opaque, WriteId
 from pika.exceptions import ChannelWrongStateError, ConnectionWrongStateError, UnroutableError
 from pika.spec import BasicProperties
 
+from antipode_rabbitmq.answers import place_of, questions
 from antipode_rabbitmq.marks import MARK_HEADER
 from antipode_rabbitmq.options import ChannelOptions, headers_of
 from antipode_rabbitmq.transaction import Transaction
@@ -46,12 +48,13 @@ def publish(
     properties: Any,
     mandatory: bool,
     transaction: Transaction | None = None,
+    channel: Any = None,
 ) -> Any:
     """Publishes by `send`, pika's own method. The caller's properties stay as they are.
 
     In a transaction the message is pending until the commit (SHIM-11).
     """
-    outgoing = Outgoing(options, properties, exchange, routing_key, frame_max)
+    outgoing = Outgoing(options, properties, exchange, routing_key, frame_max, channel)
     outgoing.begin()
     try:
         result = send(exchange, routing_key, body, outgoing.properties, mandatory)
@@ -68,11 +71,19 @@ class Outgoing:
     `properties` are those of the message as it leaves: pika's, or a message of aio-pika, which has the same names.
     """
 
-    __slots__ = ("_key", "_store", "_version", "_write", "properties")
+    __slots__ = ("_asking", "_channel", "_key", "_store", "_version", "_write", "properties")
 
     def __init__(
-        self, options: ChannelOptions, properties: Any, exchange: str, routing_key: str, frame_max: int
+        self,
+        options: ChannelOptions,
+        properties: Any,
+        exchange: str,
+        routing_key: str,
+        frame_max: int,
+        channel: Any = None,
     ) -> None:
+        self._channel = channel
+        self._asking: Asking | None = None
         self._store = options.store
         self._write: Write | None = None
         self._version: Opaque | None = None
@@ -88,11 +99,16 @@ class Outgoing:
 
     def begin(self) -> None:
         """It is sent now."""
+        if getattr(self.properties, "reply_to", None) and self._store.records:
+            place = place_of(self._channel, self.properties.reply_to)
+            self._asking = questions.ask(place, self.properties.correlation_id)
         if self._version is not None:
             self._write = self._store.begin(self._key)
 
     def failed(self, *, not_sent: bool) -> None:
         """It was not sent, or nobody knows."""
+        if self._asking is not None:
+            self._asking.failed(not_sent=not_sent)
         if self._write is None:
             return
         if not_sent:
@@ -102,6 +118,8 @@ class Outgoing:
 
     def done(self, transaction: Transaction | None) -> None:
         """It was handed to the broker; in a transaction it is pending until the commit (SHIM-11)."""
+        if self._asking is not None:
+            self._asking.sent()
         if self._write is None or self._version is None:
             return
         if transaction is None:

@@ -1,0 +1,59 @@
+"""Questions by messages, and their answers: RabbitMQ's reply queues (spec SCOPE-29)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable
+from typing import Any, Final
+
+from antipode.questions import Questions, join_message
+from antipode.queue_messages import note_unstamped
+
+from antipode_rabbitmq.options import ChannelOptions, headers_of
+
+_DIRECT: Final = "amq.rabbitmq.reply-to"
+"""As who asks has it: who answers gets a longer one."""
+_TEMPORARY: Final = "amq.gen-"
+
+
+def _is_private(place: Hashable) -> bool:
+    """Whether a place is for answers alone: a channel's own, or a queue that the broker has named."""
+    return not isinstance(place, str) or place.startswith(_TEMPORARY)
+
+
+questions: Final = Questions(_is_private)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=questions.after_fork)
+
+
+def place_of(channel: Any, queue: Any) -> Hashable | None:
+    """Where an answer comes to this queue of a plain channel; None for no queue."""
+    if not isinstance(queue, str) or not queue:
+        return None
+    return channel if queue == _DIRECT else queue
+
+
+def consuming(channel: Any, queue: Any) -> None:
+    """The application takes messages of this queue."""
+    place = place_of(channel, queue)
+    if place is not None:
+        questions.consuming(place)
+
+
+def came(options: ChannelOptions, channel: Any, queue: Any, properties: Any) -> None:
+    """A message came, which may be the answer to one of an open scope; before the application has it."""
+    place = place_of(channel, queue)
+    if place is None or not options.store.records:  # with mode=off an answer adds nothing (PROP-26)
+        return
+    headers = headers_of(properties)
+    questions.came(
+        place,
+        properties.correlation_id,
+        lambda scope: join_message(
+            scope,
+            headers,
+            lineage_in=options.lineage_in,
+            sender=f"a message of {options.store.name}",
+            look=lambda own: note_unstamped(options, own, headers),
+        ),
+    )
