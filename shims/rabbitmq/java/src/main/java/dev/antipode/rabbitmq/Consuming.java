@@ -82,6 +82,9 @@ final class Consuming {
     Map<String, Object> headers = Marks.headersOf(properties);
     MessageDelivery delivery = delivery(headers, autoAck);
     long tag = envelope.getDeliveryTag();
+    if (!autoAck) {
+      returns.handedOut(tag);
+    }
     RedeliverException wanted = null;
     try (LineageScope scope = open(properties, wasPushed ? tag : null, delivery)) {
       if (delivery.canRedeliver()) {

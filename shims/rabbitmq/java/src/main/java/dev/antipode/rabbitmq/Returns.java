@@ -10,8 +10,10 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Queue;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
@@ -53,6 +55,7 @@ final class Returns {
       return size() > MOST_RETURNING;
     }
   });
+  private final NavigableSet<Long> handed = new TreeSet<>(); // what the application has and has not settled; under the lock
   private final Queue<Long> ripe = new ConcurrentLinkedQueue<>(); // their delay has passed
   private final AtomicInteger undone = new AtomicInteger(); // of those; one thread a channel sees to them
 
@@ -64,6 +67,11 @@ final class Returns {
   Returns(Channel plain, Executor threads) {
     this.plain = plain;
     this.threads = threads;
+  }
+
+  /** The application gets a message that it is to settle. */
+  void handedOut(long tag) {
+    locked(() -> handed.add(tag));
   }
 
   /** A message's scope has been opened. */
@@ -135,49 +143,47 @@ final class Returns {
     }
   }
 
-  /** What the application settles messages by. */
+  /** What the application settles messages by, up to this tag. */
   @FunctionalInterface
   interface Settle {
-    Object run() throws Throwable;
-  }
-
-  /**
-   * The application acknowledges messages; one that goes back, or has, would be lost by that (PROP-36).
-   *
-   * @throws ConfigurationException for such a message
-   */
-  Object acknowledging(long tag, boolean multiple, Settle acknowledge) throws Throwable {
-    lock.lock();
-    try {
-      if (due.contains(tag) || returning.contains(tag)) {
-        throw new ConfigurationException(
-            "AP113",
-            "a message of RabbitMQ goes back to its queue, as its barrier asked, and cannot be acknowledged: it would be "
-                + "lost. Acknowledge where it is handled, or behind that only where handle(...) gave true.");
-      }
-      return settling(tag, multiple, acknowledge);
-    } finally {
-      lock.unlock();
-    }
+    Object run(long tag) throws Throwable;
   }
 
   /**
    * The application settles messages itself: none of them may be given back any more. Those that still wait and would be
-   * acknowledged along with a later one go back first, at once.
+   * acknowledged along with a later one go back first, at once. All (tag 0) would be also the copies that have come again
+   * meanwhile: it is sent as the last tag that the application has; nothing is where it has none.
+   *
+   * @param isForGood they are acknowledged, or rejected so that they do not come again
+   * @throws ConfigurationException for a message that goes back, or has, and would be lost by that (PROP-36)
    */
-  Object settling(long tag, boolean multiple, Settle settle) throws Throwable {
+  Object settling(long tag, boolean multiple, boolean isForGood, Settle settle) throws Throwable {
     lock.lock();
     try {
+      if (isForGood && (due.contains(tag) || returning.contains(tag))) {
+        throw new ConfigurationException(
+            "AP113",
+            "a message of RabbitMQ goes back to its queue, as its barrier asked, and cannot be acknowledged or dropped: it "
+                + "would be lost. Acknowledge where it is handled, or behind that only where handle(...) gave true.");
+      }
       open.forEach((delivery, other) -> {
         if (other == tag || (multiple && (other < tag || tag == 0))) {
           delivery.settle("it has been acknowledged or rejected already");
         }
       });
       due.remove(tag);
-      if (multiple) {
-        due.stream().filter(other -> other < tag || tag == 0).sorted().toList().forEach(this::giveBack);
+      handed.remove(tag);
+      if (!multiple) {
+        return settle.run(tag);
       }
-      return settle.run();
+      due.stream().filter(other -> other < tag || tag == 0).sorted().toList().forEach(this::giveBack);
+      boolean isLimited = tag == 0 && !returning.isEmpty();
+      if (isLimited && handed.isEmpty()) {
+        return null;
+      }
+      long upTo = isLimited ? handed.last() : tag;
+      handed.removeIf(other -> upTo == 0 || other <= upTo);
+      return settle.run(upTo);
     } finally {
       lock.unlock();
     }
@@ -188,8 +194,9 @@ final class Returns {
     lock.lock();
     try {
       due.clear();
+      handed.clear();
       open.keySet().forEach(delivery -> delivery.settle("the channel was recovered"));
-      return recover.run();
+      return recover.run(0);
     } finally {
       lock.unlock();
     }
@@ -200,6 +207,7 @@ final class Returns {
     if (!due.remove(tag)) {
       return;
     }
+    handed.remove(tag);
     try {
       plain.basicNack(tag, false, true);
     } catch (IOException | RuntimeException error) {

@@ -4,6 +4,7 @@ import com.rabbitmq.client.AMQP;
 import com.rabbitmq.client.Channel;
 import com.rabbitmq.client.Consumer;
 import com.rabbitmq.client.DeliverCallback;
+import com.rabbitmq.client.GetResponse;
 import com.rabbitmq.client.ShutdownSignalException;
 import dev.antipode.shim.RegisteredStore;
 import java.io.IOException;
@@ -85,16 +86,16 @@ final class WrappedChannel implements InvocationHandler {
         return WrappedConnection.of(WrappedConnection.plainOf(plain.getConnection()), likewise);
       }
       case "basicAck" -> {
-        return returns.acknowledging((Long) args[0], (Boolean) args[1], () -> pass(method, args));
+        return settle(method, args, (Boolean) args[1], true);
       }
       case "basicNack" -> {
-        return returns.settling((Long) args[0], (Boolean) args[1], () -> pass(method, args));
+        return settle(method, args, (Boolean) args[1], !(Boolean) args[2]);
       }
       case "basicReject" -> {
-        return returns.settling((Long) args[0], false, () -> pass(method, args));
+        return settle(method, args, false, !(Boolean) args[1]);
       }
       case "basicRecover" -> {
-        return returns.recovering(() -> pass(method, args));
+        return returns.recovering(tag -> pass(method, args));
       }
       case "txCommit" -> {
         Transaction transaction = publishing.transaction();
@@ -110,6 +111,11 @@ final class WrappedChannel implements InvocationHandler {
     }
     Object result = pass(method, args);
     switch (method.getName()) {
+      case "basicGet" -> {
+        if (result instanceof GetResponse got && !(Boolean) args[1]) {
+          returns.handedOut(got.getEnvelope().getDeliveryTag());
+        }
+      }
       case "txSelect" -> publishing.selected();
       case "txRollback" -> publishing.ended();
       case "clearConfirmListeners" -> listen(() -> plain.addConfirmListener(confirms));
@@ -117,6 +123,15 @@ final class WrappedChannel implements InvocationHandler {
       default -> { }
     }
     return result;
+  }
+
+  /** The application settles messages; {@code isForGood}: acknowledged, or rejected so that they do not come again. */
+  private Object settle(Method method, Object[] args, boolean multiple, boolean isForGood) throws Throwable {
+    return returns.settling((Long) args[0], multiple, isForGood, tag -> {
+      Object[] sent = args.clone();
+      sent[0] = tag;
+      return pass(method, sent);
+    });
   }
 
   private Object pass(Method method, Object[] args) throws Throwable {

@@ -67,7 +67,7 @@ class ReturnsTest {
     assertThat(entered.await(20, TimeUnit.SECONDS)).isTrue();
     Thread acknowledging = new Thread(() -> {
       try {
-        returns.settling(5, true, () -> sent.add("basicAck 5"));
+        returns.settling(5, true, true, tag -> sent.add("basicAck " + tag));
       } catch (Throwable error) {
         sent.add(error.toString());
       }
@@ -85,12 +85,24 @@ class ReturnsTest {
   void anAcknowledgementOfAMessageThatGoesBackIsRefused() throws Throwable {
     LongStream.range(0, 3000).forEach(this::isOver);
     for (long tag : new long[] {0, 2999}) {
-      assertThatThrownBy(() -> returns.acknowledging(tag, false, () -> sent.add("basicAck " + tag)))
+      assertThatThrownBy(() -> returns.settling(tag, false, true, other -> sent.add("basicAck " + other)))
           .isInstanceOf(ConfigurationException.class).hasMessageContaining("would be lost");
     }
     assertThat(sent).isEmpty();
-    returns.acknowledging(3001, false, () -> sent.add("basicAck 3001"));
+    returns.settling(3001, false, true, tag -> sent.add("basicAck " + tag));
     assertThat(sent).containsExactly("basicAck 3001");
+  }
+
+  /** PROP-36: all would be also the copies that the broker has delivered again since the messages went back. */
+  @Test
+  void allAreThoseThatWereHandedOut() throws Throwable {
+    released.countDown();
+    LongStream.rangeClosed(1, 3).forEach(returns::handedOut);
+    isOver(1);
+    isOver(3);
+    returns.settling(0, true, true, tag -> sent.add("basicAck " + tag));
+    returns.settling(0, true, true, tag -> sent.add("basicAck " + tag));
+    assertThat(sent).containsExactly("basicNack 1", "basicNack 3", "basicAck 2");
   }
 
   @Test
@@ -98,7 +110,7 @@ class ReturnsTest {
     MessageDelivery delivery = new MessageDelivery(true, "", Map.of());
     returns.opened(3, delivery);
     assertThat(returns.closed(3, delivery, true)).isTrue();
-    returns.recovering(() -> sent.add("basicRecover"));
+    returns.recovering(tag -> sent.add("basicRecover"));
     returns.giveBackAfter(3, Duration.ZERO);
     passed();
     assertThat(sent).containsExactly("basicRecover");
