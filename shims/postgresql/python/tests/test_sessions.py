@@ -23,7 +23,6 @@ from sqlalchemy import JSON, ForeignKey
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.ext.mutable import MutableDict
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship, scoped_session, sessionmaker
-from web import asgi_server
 
 MARKED: Final = f"1~_.i.{STORE}"
 
@@ -159,7 +158,7 @@ class _Routed(Session):
 def test_however_a_session_is_bound(engine: sqlalchemy.Engine, kind: str) -> None:
     """SCOPE-27."""
     _Routed.engine = engine
-    session: Any = {
+    made: dict[str, Callable[[], Any]] = {
         "connection": lambda: Session(engine.connect()),
         "binds": lambda: Session(binds={Node: engine}),
         "routed": _Routed,
@@ -168,7 +167,8 @@ def test_however_a_session_is_bound(engine: sqlalchemy.Engine, kind: str) -> Non
         "options": lambda: Session(engine.execution_options(isolation_level="SERIALIZABLE")),
         "later": Session,
         "two phases": lambda: Session(engine, twophase=True),
-    }[kind]()
+    }
+    session = made[kind]()
     with antipode.scope():
         session.add(Node(key="3"))
         assert antipode.serialize() == MARKED
@@ -244,12 +244,16 @@ def test_a_session_that_began_outside_any_scope(engine: sqlalchemy.Engine) -> No
 
 def test_work_that_carries_the_scope(engine: sqlalchemy.Engine) -> None:
     """SCOPE-12, SCOPE-27: it is looked at where the work is made."""
-    seen = []
+    seen: list[str] = []
+
+    def look() -> None:
+        seen.append(antipode.serialize())
+
     with Session(engine) as session:
         node = session.get_one(Node, "1")
         with antipode.scope():
             node.value = "changed"
-            thread = threading.Thread(target=antipode.carry(lambda: seen.append(antipode.serialize())))
+            thread = threading.Thread(target=antipode.carry(look))
             thread.start()
             thread.join()
     assert seen == [MARKED]
@@ -289,7 +293,11 @@ def test_a_dependency_of_fastapi_that_commits_behind_its_yield(engine: sqlalchem
         session.add(Node(key=key))
         return key
 
-    with asgi_server(antipode.asgi.Middleware(app)) as port, antipode.scope() as scope:
-        with antipode.httpx.wrap(httpx.Client(trust_env=False)) as client:
-            assert client.post(f"http://127.0.0.1:{port}/3").status_code == 200
+    async def posts() -> None:
+        transport = httpx.ASGITransport(antipode.asgi.Middleware(app), client=("127.0.0.1", 1))
+        async with antipode.httpx.wrap(httpx.AsyncClient(transport=transport, base_url="http://localhost")) as client:
+            assert (await client.post("/3")).status_code == 200
+
+    with antipode.scope() as scope:
+        asyncio.run(posts())
         assert STORE in scope.lineage.stores or STORE in scope.lineage.incomplete
