@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from antipode.scope import Scope
-
-_sources: tuple[Callable[[Scope], None], ...] = ()
+_sources: tuple[Callable[[Any], None], ...] = ()
+"""Each takes a scope, which imports this module."""
 
 
-def ask(source: Callable[[Scope], None]) -> None:
+def ask(source: Callable[[Any], None]) -> None:
     """Ask this source from now on, whenever a scope's lineage is handed out or waited for.
 
     It makes pending in the scope (`Scope.begin`) what is about to be written there, ends what is not any more, and
@@ -22,7 +20,7 @@ def ask(source: Callable[[Scope], None]) -> None:
         _sources += (source,)
 
 
-def look(scope: Scope) -> None:
+def look(scope: Any) -> None:
     """Have the sources say what is about to be written in a scope."""
     for source in _sources:
         source(scope)

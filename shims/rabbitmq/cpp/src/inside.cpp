@@ -201,10 +201,22 @@ void Connection::Inside::Prepare(Envelope& envelope, bool no_ack) {
 // What goes back
 
 Reply Connection::Inside::Settle(amqp_channel_t channel, std::uint64_t tag, bool multiple,
-                                 const std::function<int()>& call) {
+                                 const std::function<int(std::uint64_t)>& call) {
   if (auto closed = wire_.Closed(channel)) return *closed;
-  for (const std::uint64_t first : channels_[channel].returns.Settling(tag, multiple)) Return(channel, first);
-  return wire_.Send(call);
+  Returns& returns = channels_[channel].returns;
+  const std::uint64_t last = multiple && tag == 0 ? returns.LastOfAll() : tag;
+  for (const std::uint64_t first : returns.Settling(tag, multiple)) Return(channel, first);
+  if (last == Returns::kNothing) return Reply::OfStatus(AMQP_STATUS_OK);
+  return wire_.Send([&] { return call(last); });
+}
+
+// Why a message may not be settled for good; nothing where it may.
+std::optional<Reply> Connection::Inside::Refuse(std::string_view call, amqp_channel_t channel, std::uint64_t tag) {
+  if (!channels_[channel].returns.GoesBack(tag)) return std::nullopt;
+  return Reply::OfStatus(AMQP_STATUS_INVALID_PARAMETER,
+                         std::string(call) +
+                             ": the message goes back to its queue, as its barrier asked, and would be lost. "
+                             "Settle it for good only where GiveBack() was not called. [AP113]");
 }
 
 // Why the tag of a message is not, or no more, that of the message.
@@ -224,21 +236,26 @@ Reply Connection::Inside::Ack(const Envelope& envelope, bool multiple) {
 }
 
 Reply Connection::Inside::Ack(amqp_channel_t channel, std::uint64_t tag, bool multiple) {
-  if (channels_[channel].returns.GoesBack(tag)) {
-    return Reply::OfStatus(AMQP_STATUS_INVALID_PARAMETER,
-                           "BasicAck(): the message goes back to its queue, as its barrier asked, and would be lost. "
-                           "Acknowledge it only where GiveBack() was not called. [AP113]");
-  }
-  return Settle(channel, tag, multiple, [&] { return amqp_basic_ack(state(), channel, tag, multiple ? 1 : 0); });
+  if (auto refused = Refuse("BasicAck()", channel, tag)) return *refused;
+  return Settle(channel, tag, multiple,
+                [&](std::uint64_t last) { return amqp_basic_ack(state(), channel, last, multiple ? 1 : 0); });
 }
 
 Reply Connection::Inside::Nack(amqp_channel_t channel, std::uint64_t tag, bool multiple, bool requeue) {
-  return Settle(channel, tag, multiple,
-                [&] { return amqp_basic_nack(state(), channel, tag, multiple ? 1 : 0, requeue ? 1 : 0); });
+  if (!requeue) {
+    if (auto refused = Refuse("BasicNack()", channel, tag)) return *refused;
+  }
+  return Settle(channel, tag, multiple, [&](std::uint64_t last) {
+    return amqp_basic_nack(state(), channel, last, multiple ? 1 : 0, requeue ? 1 : 0);
+  });
 }
 
 Reply Connection::Inside::Reject(amqp_channel_t channel, std::uint64_t tag, bool requeue) {
-  return Settle(channel, tag, false, [&] { return amqp_basic_reject(state(), channel, tag, requeue ? 1 : 0); });
+  if (!requeue) {
+    if (auto refused = Refuse("BasicReject()", channel, tag)) return *refused;
+  }
+  return Settle(channel, tag, false,
+                [&](std::uint64_t last) { return amqp_basic_reject(state(), channel, last, requeue ? 1 : 0); });
 }
 
 Reply Connection::Inside::Recover(amqp_channel_t channel, bool requeue) {

@@ -2,6 +2,8 @@
 #ifndef ANTIPODE_RABBITMQ_INSIDE_H_
 #define ANTIPODE_RABBITMQ_INSIDE_H_
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,7 +79,9 @@ class Connection::Inside {
   Published WaitForConfirm(Parcel& parcel);
   std::optional<Reply> TakeReturned(const Parcel& parcel);
   bool IsThis(const Incoming& returned, const Parcel& parcel) const;
-  Reply Settle(amqp_channel_t channel, std::uint64_t tag, bool multiple, const std::function<int()>& call);
+  Reply Settle(amqp_channel_t channel, std::uint64_t tag, bool multiple,
+               const std::function<int(std::uint64_t)>& call);
+  std::optional<Reply> Refuse(std::string_view call, amqp_channel_t channel, std::uint64_t tag);
   void Prepare(Envelope& envelope, bool no_ack);
   std::string NotSettledHere(const Envelope& envelope);
   void ReturnDue();

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,14 @@ class Returns {
   // Those whose time has come, which are to be returned now.
   std::vector<std::uint64_t> TakeDue(Clock::time_point now);
   std::optional<Clock::time_point> NextDue() const;
+
+  static constexpr std::uint64_t kNothing = std::numeric_limits<std::uint64_t>::max();  // no delivery's tag
+  // Returns the tag by which all that was handed out is settled: 0, unless something has gone back. That would cover the
+  // copies that have come again meanwhile: then the last that is not settled, or `kNothing` (PROP-36).
+  std::uint64_t LastOfAll() const {
+    if (due_.empty() && returning_.empty()) return 0;
+    return open_.empty() ? kNothing : open_.rbegin()->first;
+  }
 
   // The application settles messages itself: none of them may be given back any more. Gives those that still wait and
   // would be settled along with a later one: they go back first, at once.

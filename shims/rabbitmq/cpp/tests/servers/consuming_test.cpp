@@ -1,5 +1,6 @@
 // What arrives, on a real broker: one scope a message, from the message's own header, and what goes back (SCOPE-6,
 // PROP-17, BAR-45, TRUST-3, TRUST-4, TRUST-28, TRUST-31, PROP-26).
+#include <set>
 #include <string>
 #include <thread>
 
@@ -237,6 +238,31 @@ TEST_F(RedeliverTest, AMessageGoesBackAndComesAgain) {  // BAR-45
   ASSERT_EQ(tries.size(), 3U);
   for (std::size_t at = 1; at < tries.size(); ++at) EXPECT_GE(tries[at] - tries[at - 1], 190ms);
   EXPECT_TRUE(Until([&] { return a_.own().Count(queue) == 0; }));
+}
+
+TEST_F(RedeliverTest, WhatGoesBackIsNotSettledForGood) {  // PROP-36
+  const std::string queue = a_.Queue();
+  for (const char* const body : {"1", "2", "3"}) Publish(queue, body);
+  Connection mq = a_.Wrapped(Options(kStore).RedeliverDelay(10min));
+  ASSERT_TRUE(mq.BasicConsume(1, queue).ok());
+  for (int count = 0; count < 3; ++count) {
+    const Envelope envelope = Next(mq);
+    ASSERT_TRUE(envelope);
+    const Scope scope = ScopeOf(envelope);
+    const BarrierResult result = WaitOrRedeliver(20ms);
+    ASSERT_NE(result.error(), nullptr);
+    ASSERT_TRUE(mq.GiveBack(envelope, *result.error()).ok());
+    EXPECT_THAT(mq.BasicNack(1, envelope->delivery_tag, true, false).words(), HasSubstr("would be lost"));
+    EXPECT_THAT(mq.BasicReject(1, envelope->delivery_tag, false).words(), HasSubstr("would be lost"));
+  }
+  ASSERT_TRUE(mq.BasicAck(1, 0, true).ok());  // all: none of these, nor their copies
+  std::multiset<std::string> seen;
+  while (seen.size() < 3) {
+    const Envelope envelope = Next(mq);
+    ASSERT_TRUE(envelope);
+    seen.emplace(envelope.body());
+  }
+  EXPECT_THAT(seen, ElementsAre("1", "2", "3"));
 }
 
 TEST_F(RedeliverTest, PoisonLimitsHold) {

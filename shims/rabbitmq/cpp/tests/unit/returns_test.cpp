@@ -54,5 +54,21 @@ TEST(Returns, WhatGoesBackIsKnownToWhoeverAcknowledgesIt_PROP_36) {
   EXPECT_FALSE(returns.GoesBack(3000)) << "its tags begin anew";
 }
 
+TEST(Returns, AllIsWhatWasHandedOutOnceSomethingHasGoneBack_PROP_36) {
+  Returns returns;
+  const auto now = Returns::Clock::now();
+  const auto first = Message(1);
+  const auto second = Message(2);
+  returns.Opened(first);
+  returns.Opened(second);
+  EXPECT_EQ(returns.LastOfAll(), 0U) << "nothing has gone back: as the application said it";
+  returns.GiveBack(1, now + std::chrono::hours(1));
+  EXPECT_EQ(returns.LastOfAll(), 2U);
+  EXPECT_THAT(returns.Settling(0, true), ElementsAre(1U));
+  EXPECT_EQ(returns.LastOfAll(), Returns::kNothing) << "the copy of the first may have come again";
+  returns.Forget("the channel was closed");
+  EXPECT_EQ(returns.LastOfAll(), 0U);
+}
+
 }  // namespace
 }  // namespace antipode::rabbitmq
