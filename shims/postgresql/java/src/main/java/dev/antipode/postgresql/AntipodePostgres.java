@@ -257,9 +257,7 @@ public final class AntipodePostgres {
           reached(physical);
           targets.add(targetOf(physical, binding));
         }
-        Properties words = binding.credentials();
-        words.putAll(Credentials.of(part));
-        targets.addAll(Target.anyOf(words, plain));
+        targets.addAll(Target.anyOf(binding.credentials(Credentials.of(part)), plain));
       }
       if (held.areOfPool() && parts.size() == 1 && binding.leads().namesServer()) { // it may have opened that one before
         targets.addAll(Target.ofSettings(binding.credentials(), plain, (int) PROBE_MS));

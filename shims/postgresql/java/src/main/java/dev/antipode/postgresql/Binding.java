@@ -108,6 +108,15 @@ final class Binding {
     return words;
   }
 
+  /** The same for a part of the client, which has these words: where that leads, the other parts' words do not tell. */
+  Properties credentials(Properties own) {
+    Properties words = credentials();
+    Credentials.OF_SOCKETS.forEach(property -> words.remove(property.getName()));
+    OF_PLACES.forEach(property -> words.remove(property.getName()));
+    words.putAll(own);
+    return words;
+  }
+
   /** The settings that the client gives its sessions; null where those are changed by what nobody sees. */
   Properties session() {
     return session;

@@ -161,7 +161,7 @@ class MovedClientsTest extends QuietRegion {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"URL", "class", "route"})
+  @ValueSource(strings = {"URL", "class", "route", "read-only"})
   void allHostsOfAPoolAreServers_BAR_52(String way) throws SQLException {
     try (HikariDataSource pool = new HikariDataSource()) {
       pool.setMinimumIdle(0);
@@ -172,7 +172,17 @@ class MovedClientsTest extends QuietRegion {
         pool.setJdbcUrl(several(""));
         pool.addDataSourceProperty("loadBalanceHosts", "true");
       }
-      DataSource reader = AntipodePostgres.wrap(way.equals("route") ? new LazyConnectionDataSourceProxy(pool) : pool, own());
+      DataSource plain = pool;
+      if (way.equals("route")) {
+        plain = new LazyConnectionDataSourceProxy(pool);
+      } else if (way.equals("read-only")) { // what leads to the primary says nothing of where this leads
+        PGSimpleDataSource primary = new PGSimpleDataSource();
+        primary.setURL(several("&targetServerType=primary"));
+        LazyConnectionDataSourceProxy lazy = new LazyConnectionDataSourceProxy(primary);
+        lazy.setReadOnlyDataSource(pool);
+        plain = lazy;
+      }
+      DataSource reader = AntipodePostgres.wrap(plain, own());
       waitsAtTheStandby(region().wrap("a", own()));
       assertThat(reader).isNotNull();
     }
