@@ -2,14 +2,17 @@ package dev.antipode.postgresql;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.postgresql.Driver;
 import org.postgresql.PGProperty;
+import org.postgresql.ds.PGSimpleDataSource;
 
 /** The user, password and TLS of a DataSource, as its kind of bean tells them: our own connections use the same. */
 final class Credentials {
@@ -19,12 +22,6 @@ final class Credentials {
 
   /** What leads a connection elsewhere than its host and port say. */
   static final List<PGProperty> OF_SOCKETS = List.of(PGProperty.SOCKET_FACTORY, PGProperty.SOCKET_FACTORY_ARG);
-
-  /** What a bean of the driver's, which a pool makes by its class, calls otherwise. */
-  private static final Map<Object, String> OF_BEANS = Map.of(
-      "serverName", PGProperty.PG_HOST.getName(),
-      "portNumber", PGProperty.PG_PORT.getName(),
-      "databaseName", PGProperty.PG_DBNAME.getName());
 
   private static final int DEEPEST = 3;
 
@@ -62,12 +59,17 @@ final class Credentials {
   }
 
   private static void collect(Object source, Properties found, int depth) {
-    collect(first(source, "getJdbcUrl", "getURL", "getUrl"), found);
+    boolean isMadeByClass = first(source, "getDataSourceClassName") != null; // then its words are those of that class
+    if (asked(source, "getDataSourceProperties") instanceof Properties more) {
+      more.forEach((name, value) -> found.setProperty(String.valueOf(name), String.valueOf(value)));
+      if (isMadeByClass) {
+        bean(more).ifPresent(bean -> collect(bean, found, 0));
+      }
+    }
     put(found, "user", first(source, "getUsername", "getUser"));
     put(found, "password", first(source, "getPassword"));
-    if (asked(source, "getDataSourceProperties") instanceof Properties more) {
-      collect(more.getProperty("url", more.getProperty("URL")), found);
-      more.forEach((name, value) -> found.setProperty(OF_BEANS.getOrDefault(name, String.valueOf(name)), String.valueOf(value)));
+    if (!isMadeByClass) { // last: the driver takes a URL's words first
+      collect(first(source, "getJdbcUrl", "getURL", "getUrl"), found);
     }
     Object inner = inside(source);
     if (inner instanceof DataSource && depth > 0) {
@@ -76,10 +78,45 @@ final class Credentials {
   }
 
   private static void collect(String url, Properties found) {
-    Properties parsed = url == null || !url.startsWith("jdbc:postgresql:") ? null : Driver.parseURL(url, new Properties());
+    Properties parsed = url == null || !url.startsWith("jdbc:postgresql:") ? null : Driver.parseURL(url, found);
     if (parsed != null) {
       parsed.stringPropertyNames().forEach(name -> found.setProperty(name, parsed.getProperty(name)));
     }
+  }
+
+  /** The driver's bean of these words, which knows what they name together; empty where they name no server, or wrongly. */
+  private static Optional<PGSimpleDataSource> bean(Properties words) {
+    PGSimpleDataSource bean = new PGSimpleDataSource();
+    try {
+      boolean isNamed = set(words, "url", value -> bean.setURL(String.valueOf(value)))
+          | set(words, "URL", value -> bean.setURL(String.valueOf(value)))
+          | set(words, "serverName", value -> bean.setServerNames(new String[] {String.valueOf(value)}))
+          | set(words, "serverNames", value -> bean.setServerNames(listed(value)))
+          | set(words, "portNumber", value -> bean.setPortNumbers(new int[] {Integer.parseInt(String.valueOf(value))}))
+          | set(words, "portNumbers", value -> bean.setPortNumbers(ports(listed(value))));
+      set(words, "databaseName", value -> bean.setDatabaseName(String.valueOf(value)));
+      return isNamed ? Optional.of(bean) : Optional.empty();
+    } catch (IllegalArgumentException error) { // the pool cannot make it, either
+      return Optional.empty();
+    }
+  }
+
+  private static boolean set(Properties words, String name, Consumer<Object> setter) {
+    Object value = words.get(name);
+    if (value != null) {
+      setter.accept(value);
+    }
+    return value != null;
+  }
+
+  private static String[] listed(Object value) {
+    return value instanceof String[] names ? names
+        : value instanceof int[] ports ? Arrays.stream(ports).mapToObj(String::valueOf).toArray(String[]::new)
+            : String.valueOf(value).split(",");
+  }
+
+  private static int[] ports(String[] listed) {
+    return Arrays.stream(listed).mapToInt(each -> Integer.parseInt(each.trim())).toArray();
   }
 
   private static Object inside(Object source) {

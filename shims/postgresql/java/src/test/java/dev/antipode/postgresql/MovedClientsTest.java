@@ -23,6 +23,8 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import javax.net.SocketFactory;
 import javax.sql.DataSource;
@@ -190,13 +192,35 @@ class MovedClientsTest extends QuietRegion {
 
   @Test
   void aPoolMayNameTheHostsAsItsClassDoes_BAR_52() {
+    assertThat(addresses(Map.of("serverName", "one,another", "portNumber", 5433, "databaseName", "app")))
+        .as("as the driver has it")
+        .containsExactly("postgresql://one:5432/app", "postgresql://another:5433/app");
+    for (Object ports : List.of("5433,5434", new int[] {5433, 5434})) {
+      for (Object names : List.of("one,another", new String[] {"one", "another"})) {
+        assertThat(addresses(Map.of("serverNames", names, "portNumbers", ports, "databaseName", "app")))
+            .containsExactly("postgresql://one:5433/app", "postgresql://another:5434/app");
+      }
+    }
+    assertThat(addresses(Map.of("serverNames", "one,another", "portNumbers", "5433"))).as("no such bean can be").isEmpty();
+    assertThat(addresses(Map.of("serverNames", "one,another", "portNumbers", "none"))).isEmpty();
+  }
+
+  private static List<String> addresses(Map<String, ?> words) {
     try (HikariDataSource pool = new HikariDataSource()) {
       pool.setDataSourceClassName(PGSimpleDataSource.class.getName());
-      pool.addDataSourceProperty("serverName", "one,another");
-      pool.addDataSourceProperty("portNumber", 5433);
-      pool.addDataSourceProperty("databaseName", "app");
+      words.forEach(pool::addDataSourceProperty);
+      return Target.anyOf(Credentials.of(pool), pool).stream().map(Target::address).toList();
+    }
+  }
+
+  @Test
+  void theUrlOfAPoolCountsAndNotWhatItsWordsSayBesides_BAR_52() {
+    try (HikariDataSource pool = new HikariDataSource()) {
+      pool.setJdbcUrl("jdbc:postgresql://one:5433,another:5434/app");
+      pool.addDataSourceProperty("PGHOST", "third");
+      pool.addDataSourceProperty("serverName", "third");
       assertThat(Target.anyOf(Credentials.of(pool), pool)).extracting(Target::address)
-          .containsExactly("postgresql://one:5433/app", "postgresql://another:5433/app");
+          .containsExactly("postgresql://one:5433/app", "postgresql://another:5434/app");
     }
   }
 
