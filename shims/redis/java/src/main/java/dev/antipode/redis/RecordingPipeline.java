@@ -81,12 +81,12 @@ public final class RecordingPipeline extends AbstractPipeline {
   /** Sends what is left, behind what its reads have to wait for by now; what was sent before is answered first then. */
   private void sendRest() {
     ReadCall sending = reads.leave(binding);
-    if (sending != null && hasSentReads) {
-      sending.waitedWith(null, "a read of the pipeline was sent before what has to be shown was known: read anew");
-    }
     if (!unsent.isEmpty() && reads.haveToWait()) {
       settle(queued.size() - unsent.size(), false);
       reads.forEach(each -> Reads.waitOn(binding, connection, each, true));
+    }
+    if (sending != null && hasSentReads) { // last: a wait that found all there would forget it
+      sending.waitedWith(null, "a read of the pipeline was sent before what has to be shown was known: read anew");
     }
     unsent.forEach(each -> connection.sendCommand(JedisWords.arguments(each)));
     unsent.clear();

@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
 import dev.antipode.ConfigurationException;
+import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.PendingWrite;
+import dev.antipode.Reading;
 import dev.antipode.StoreOptions;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Registry;
@@ -16,6 +18,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.Builder;
 import redis.clients.jedis.CommandArguments;
@@ -182,6 +185,27 @@ class JedisTest extends WithServers {
     assertThat(logs.text()).contains("does not answer yet");
     assertThatThrownBy(() -> posts.set("k", "v")).isInstanceOf(JedisConnectionException.class);
     posts.close();
+  }
+
+  /** A read that waits at the end makes none of one that was sent before. */
+  @Test
+  void whatWasSentBeforeItHadToShowAnythingIsToldThoughALaterReadWaited_BAR_51() {
+    UnifiedJedis posts = wrapped();
+    UnifiedJedis there = AntipodeRedis.wrap(servers.client("b2"), options());
+    Lineage written;
+    try (AbstractPipeline pipeline = there.pipelined()) {
+      Response<String> early = pipeline.get("k");
+      try (LineageScope scope = Antipode.scope()) {
+        posts.set("k", "v");
+        written = scope.lineage();
+      }
+      try (Reading seen = Antipode.reading(written)) {
+        pipeline.get("k");
+        assertThatThrownBy(pipeline::sync).hasStackTraceContaining("AP514").hasMessageContaining("read anew");
+        assertThat(seen.after()).contains(written);
+        assertThat(early).isNotNull();
+      }
+    }
   }
 
   @Test
