@@ -20,6 +20,7 @@ import io.lettuce.core.TransactionResult;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.StringCodec;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -224,6 +225,25 @@ class LettuceAloneTest extends WithLettuce {
         there.flushCommands();
         assertThatThrownBy(() -> get(exec)).hasStackTraceContaining("AP514");
       }
+    }
+  }
+
+  /** Each that looks for something takes a step of the stack. */
+  @Test
+  void aBatchMayHaveThousandsOfReadings_BAR_51() throws Exception {
+    plain.set("k", "v");
+    StatefulRedisConnection<String, String> posts = posts();
+    posts.setAutoFlushCommands(false);
+    List<RedisFuture<String>> reads = new ArrayList<>();
+    for (int number = 0; number < 20_000; number++) {
+      try (Reading seen = Antipode.reading()) {
+        reads.add(posts.async().get("k"));
+        assertThat(seen.after()).isEmpty();
+      }
+    }
+    posts.flushCommands();
+    for (RedisFuture<String> each : reads) {
+      assertThat(get(each)).isEqualTo("v");
     }
   }
 
