@@ -53,7 +53,8 @@ final class JpaChanges implements Consumer<LineageScope>, DisposableBean {
       if (key instanceof EntityManagerFactory factory && resource instanceof EntityManagerHolder holder) {
         stores.computeIfAbsent(factory, JpaChanges::storeOf)
             .filter(store -> isRecorded(store) && !isPending(scope, store) && mayWrite(holder.getEntityManager()))
-            .ifPresent(store -> TransactionSynchronizationManager.registerSynchronization(Pending.begin(scope, store)));
+            .ifPresent(store -> TransactionSynchronizationManager.registerSynchronization(
+                Pending.begin(scope, store, holder.getEntityManager())));
       }
     });
   }
@@ -96,12 +97,29 @@ final class JpaChanges implements Consumer<LineageScope>, DisposableBean {
     }
   }
 
-  /** The write that a transaction is about to make; at its end the flushed statements have been recorded. */
-  private record Pending(LineageScope scope, PendingWrite write) implements TransactionSynchronization {
-    static Pending begin(LineageScope scope, String store) {
+  /**
+   * The write that a transaction is about to make; at its end the flushed statements have been recorded, in the scope in which
+   * they were sent. Where that is another one, nobody knows what became of this scope's changes.
+   */
+  private record Pending(LineageScope scope, PendingWrite write, EntityManager manager) implements TransactionSynchronization {
+    static Pending begin(LineageScope scope, String store, EntityManager manager) {
       PendingWrite write = new PendingWrite(store);
       scope.begin(write);
-      return new Pending(scope, write);
+      return new Pending(scope, write, manager);
+    }
+
+    /** What is not flushed yet is flushed now, in the scope that is current. */
+    @Override
+    public void beforeCommit(boolean readOnly) {
+      boolean isRecordedHere = mayWrite(manager) ? LineageScope.current() == scope : hasStatements();
+      if (!isRecordedHere) {
+        write.outcomeUnknown();
+      }
+    }
+
+    /** A statement of the transaction was sent in this scope. */
+    private boolean hasStatements() {
+      return scope.pending().stream().anyMatch(each -> each != write && each.store().equals(write.store()));
     }
 
     /** Before what the application does behind the commit, and behind Spring's own. */
@@ -112,14 +130,16 @@ final class JpaChanges implements Consumer<LineageScope>, DisposableBean {
 
     @Override
     public void afterCommit() {
-      scope.end(write);
+      if (!write.isUnknown()) {
+        scope.end(write);
+      }
     }
 
     @Override
     public void afterCompletion(int status) {
       if (status == STATUS_UNKNOWN) {
         write.outcomeUnknown();
-      } else {
+      } else if (status == STATUS_ROLLED_BACK || !write.isUnknown()) {
         scope.end(write);
       }
     }

@@ -8,11 +8,14 @@ import dev.antipode.BarrierOptions;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.OnPending;
+import dev.antipode.PendingWrite;
 import dev.antipode.PendingWriteException;
+import dev.antipode.ScopeKind;
 import dev.antipode.Settings;
 import dev.antipode.lab.Lab;
 import dev.antipode.lab.Repository;
 import dev.antipode.testing.AntipodeIsolated;
+import io.opentelemetry.context.Scope;
 import jakarta.persistence.ElementCollection;
 import jakarta.persistence.Embeddable;
 import jakarta.persistence.Embedded;
@@ -230,6 +233,37 @@ class JpaTest {
           assertPending(scope);
         });
         assertWritten(scope);
+      }
+    });
+  }
+
+  /** Who looked at its lineage knows of the write only where its statement was sent there. */
+  @ParameterizedTest
+  @ValueSource(strings = {"commit", "query", "flushed here"})
+  void whatAnotherScopeFlushesIsUnknown_SCOPE_27_SCOPE_17(String way) {
+    run(notes -> {
+      LineageScope looked = LineageScope.create(Lineage.EMPTY, ScopeKind.ROOT);
+      try (LineageScope scope = Antipode.scope()) {
+        notes.inTransaction(false, manager -> {
+          try (Scope current = looked.makeCurrent()) {
+            manager.persist(new Note(next()));
+            assertPending(looked);
+            if (way.equals("flushed here")) {
+              manager.flush();
+            }
+            assertThat(current).isNotNull();
+          }
+          if (way.equals("query")) {
+            manager.createQuery("SELECT count(n) FROM note n", Long.class).getSingleResult();
+          }
+        });
+        if (way.equals("flushed here")) {
+          assertWritten(looked);
+        } else {
+          assertWritten(scope);
+          assertThat(looked.lineage().incomplete()).containsExactly("notes");
+          assertThat(looked.pending()).hasSize(1).allMatch(PendingWrite::isUnknown);
+        }
       }
     });
   }
