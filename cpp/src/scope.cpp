@@ -197,7 +197,7 @@ void LineageScope::Receive(const Lineage& lineage) {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed = closed_;
     if (closed) {
-      lineage_ = lineage_.MarkedIncomplete(lineage.stores());
+      lineage_ = lineage_.MarkedIncomplete(lineage.IsComplete() ? lineage.stores() : std::vector<std::string>());
     } else {
       const Lineage brought = lineage.WithoutExtensionsOfBranches();
       lineage_ |= Filtered(brought);
@@ -217,7 +217,7 @@ void LineageScope::Join(const Lineage& lineage, bool filtered, const Site& site)
     Lineage brought = lineage.WithoutExtensionsOfBranches();
     if (filtered) brought = Filtered(std::move(brought));
     if (closed) {
-      lineage_ = lineage_.MarkedIncomplete(lineage.stores());
+      lineage_ = lineage_.MarkedIncomplete(lineage.IsComplete() ? lineage.stores() : std::vector<std::string>());
     } else {
       for (const std::string& store : brought.AddedTo(lineage_).stores()) NoteChange(store);
       lineage_ |= brought;

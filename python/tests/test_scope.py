@@ -7,11 +7,13 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import antipode
 import pytest
 from antipode import Lineage, WriteId
 from antipode.errors import ConfigurationError
+from antipode.lineage import EMPTY
 from antipode.pending import PendingWrite
 from antipode.scope import Scope
 from antipode.writeid import Opaque, Ordered
@@ -90,7 +92,6 @@ def test_a_late_append_is_dropped_counted_and_warned_about(counts: Counts, caplo
 
 def test_whatever_a_closed_scope_drops_marks_it(counts: Counts) -> None:
     """SCOPE-4: each way by which something comes to a scope."""
-    came = Lineage([at(1)])
 
     def written(scope: Scope) -> None:
         scope.written(write, at(1))
@@ -99,23 +100,25 @@ def test_whatever_a_closed_scope_drops_marks_it(counts: Counts) -> None:
         if not scope.raised(write, "e", 1):
             scope.written(write, at(1))
 
-    ways: list[Callable[[Scope], None]] = [
-        lambda scope: scope.append(at(1)),
-        written,
-        raised,
-        lambda scope: scope.transfer(came),
-        lambda scope: scope.transfer_read(came),
-        lambda scope: scope.bring(came),
-        lambda scope: scope.merge(came),
-        lambda scope: scope.receive(came),
-    ]
-    for number, way in enumerate(ways, 1):
+    own: list[Callable[[Scope], None]] = [lambda scope: scope.append(at(1)), written, raised]
+    ways: list[tuple[Callable[[Scope], None], str]] = [(way, "1~_.i.posts") for way in own]
+    for came, left in (
+        (Lineage([at(1)]), "1~_.i.posts"),
+        (Lineage([at(1)]).marked_incomplete("users"), "1~_.i"),
+        (EMPTY.marked_incomplete("users"), "1~_.i"),
+        (Lineage([at(1)]).marked_incomplete(), "1~_.i"),
+    ):
+        ways += [
+            (partial(way, lineage=came), left)
+            for way in (Scope.transfer, Scope.transfer_read, Scope.bring, Scope.merge, Scope.receive)
+        ]
+    for number, (way, left) in enumerate(ways, 1):
         with antipode.scope() as scope:
             write = PendingWrite("posts")
             scope.enter(write)
         way(scope)
         scope.end(write)
-        assert scope.lineage.serialize() == "1~_.i.posts"
+        assert scope.lineage.serialize() == left
         assert counts.of("antipode.write.lost", reason="closed") == number
 
 

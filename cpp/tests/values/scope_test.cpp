@@ -52,25 +52,41 @@ TEST(Scopes, ThatAreClosedDropAndCount_SCOPE_4) {
   EXPECT_TRUE(isolation.Said("dropped a write to posts: its scope (values/scope_test.cpp:"));
 }
 
-// Each way by which something comes to a scope.
-TEST(Scopes, ThatAreClosedAreMarkedForWhatTheyDrop_SCOPE_4) {
-  const std::vector<std::function<void(LineageScope&, const PendingPtr&)>> ways{
-      [](LineageScope& scope, const PendingPtr&) { scope.Append(At("posts", 1)); },
-      [](LineageScope& scope, const PendingPtr& write) { scope.Written(write, At("posts", 1)); },
-      [](LineageScope& scope, const PendingPtr&) { scope.Transfer(Read("1~posts..e.1")); },
-      [](LineageScope& scope, const PendingPtr&) { scope.TransferRead(Read("1~posts..e.1")); },
-      [](LineageScope& scope, const PendingPtr&) { scope.Merge(Read("1~posts..e.1")); },
-      [](LineageScope& scope, const PendingPtr&) { scope.Receive(Read("1~posts..e.1")); },
-  };
+using Ways = std::vector<std::function<void(LineageScope&, const PendingPtr&)>>;
+
+void ExpectDropped(const Ways& ways, const char* left) {
   for (const auto& way : ways) {
     const Isolation isolation;
     const ScopePtr kept = Scope().shared();
     const PendingPtr write = kept->Begin("posts");
     way(*kept, write);
     kept->End(write);
-    EXPECT_EQ(kept->lineage().Serialize(), "1~_.i.posts");
+    EXPECT_EQ(kept->lineage().Serialize(), left);
     EXPECT_EQ(Isolation::Counted("antipode.write.lost", {"reason=closed"}), 1U);
   }
+}
+
+// Each way by which a lineage comes to a scope.
+Ways Comings(const Lineage& came) {
+  return {
+      [came](LineageScope& scope, const PendingPtr&) { scope.Transfer(came); },
+      [came](LineageScope& scope, const PendingPtr&) { scope.TransferRead(came); },
+      [came](LineageScope& scope, const PendingPtr&) { scope.Merge(came); },
+      [came](LineageScope& scope, const PendingPtr&) { scope.Receive(came); },
+  };
+}
+
+TEST(Scopes, ThatAreClosedAreMarkedForWhatTheyDrop_SCOPE_4) {
+  const Ways own{
+      [](LineageScope& scope, const PendingPtr&) { scope.Append(At("posts", 1)); },
+      [](LineageScope& scope, const PendingPtr& write) { scope.Written(write, At("posts", 1)); },
+  };
+  ExpectDropped(own, "1~_.i.posts");
+  const Lineage came = Read("1~posts..e.1");
+  ExpectDropped(Comings(came), "1~_.i.posts");
+  ExpectDropped(Comings(came.MarkedIncomplete({"users"})), "1~_.i");
+  ExpectDropped(Comings(Lineage().MarkedIncomplete({"users"})), "1~_.i");
+  ExpectDropped(Comings(came.MarkedIncomplete({})), "1~_.i");
 }
 
 // What the thread writes behind it is of what was current before.

@@ -246,7 +246,7 @@ class Scope:
                 self._lineage |= self._filtered(lineage)
                 self._inbound |= lineage
             elif lineage:
-                self._lineage = self._lineage.marked_incomplete(*lineage.stores)
+                self._lineage = self._lineage.marked_incomplete(*(lineage.stores if lineage.is_complete() else ()))
         if closed and lineage:
             lost_writes.of_closed_scope(next(iter(lineage.stores), ""), self.site)
 
@@ -260,7 +260,7 @@ class Scope:
         with self._lock:
             closed = self._closed
             if closed:
-                self._lineage = self._lineage.marked_incomplete(*lineage.stores)
+                self._lineage = self._lineage.marked_incomplete(*(lineage.stores if lineage.is_complete() else ()))
             else:
                 before = self._lineage
                 self._lineage |= self._filtered(lineage) if filtered else lineage

@@ -254,7 +254,9 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     boolean late;
     synchronized (lock) {
       late = closed;
-      lineage = late ? lineage.markedIncomplete(other.stores()) : joining.apply(other.withoutExtensionsOfBranches());
+      lineage = late
+          ? lineage.markedIncomplete(other.isComplete() ? other.stores() : List.of())
+          : joining.apply(other.withoutExtensionsOfBranches());
     }
     if (late) {
       ScopeLog.tooLate(other.stores().stream().findFirst().orElse(""), site);
