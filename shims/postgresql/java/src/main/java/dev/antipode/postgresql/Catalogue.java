@@ -14,7 +14,14 @@ final class Catalogue {
 
   /** What a result's columns do not know until the server is asked. */
   private static final Set<String> ASKED =
-      Set.of("getBaseColumnName", "getBaseSchemaName", "getBaseTableName", "getTableName", "isAutoIncrement", "isNullable");
+      Set.of(
+          "getBaseColumnName",
+          "getBaseSchemaName",
+          "getBaseTableName",
+          "getColumnTypeName", // of a number that counts by itself, it is another
+          "getTableName",
+          "isAutoIncrement",
+          "isNullable");
 
   private Catalogue() {}
 

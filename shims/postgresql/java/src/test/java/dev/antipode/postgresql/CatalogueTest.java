@@ -112,12 +112,14 @@ class CatalogueTest extends QuietRegion {
               .isInstanceOf(InvocationTargetException.class).hasCauseInstanceOf(BarrierTimeoutException.class);
         }
         assertThatThrownBy(() -> columns.isNullable(1)).isInstanceOf(BarrierTimeoutException.class);
+        assertThatThrownBy(() -> columns.getColumnTypeName(1)).isInstanceOf(BarrierTimeoutException.class);
         assertThatThrownBy(() -> own.getBaseTableName(1)).isInstanceOf(BarrierTimeoutException.class);
         assertThat(columns.getColumnLabel(1)).isEqualTo("key");
         assertThat(connection.getMetaData().getConnection()).isSameAs(connection);
         assertThat(seen.after()).contains(ahead);
       }
       assertThat(own.getBaseTableName(1)).isEqualTo("posts");
+      assertThat(columns.getColumnTypeName(1)).isEqualTo("text");
       assertThat(columns.isNullable(1)).isEqualTo(ResultSetMetaData.columnNoNulls);
     }
   }

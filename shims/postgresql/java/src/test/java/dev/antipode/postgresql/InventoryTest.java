@@ -137,11 +137,11 @@ class InventoryTest {
                 + "updatesAreDetected usesLocalFilePerTable usesLocalFiles")
         .differences()).isEmpty();
     assertThat(Inventory.of(ResultSetMetaData.class).without(Wrapper.class)
-        .named("waits", "getTableName isAutoIncrement isNullable")
+        .named("waits", "getColumnTypeName getTableName isAutoIncrement isNullable")
         .named(
             "came with the result",
             "getCatalogName getColumnClassName getColumnCount getColumnDisplaySize getColumnLabel "
-                + "getColumnName getColumnType getColumnTypeName getPrecision getScale getSchemaName "
+                + "getColumnName getColumnType getPrecision getScale getSchemaName "
                 + "isCaseSensitive isCurrency isDefinitelyWritable isReadOnly isSearchable isSigned isWritable")
         .differences()).isEmpty();
     assertThat(Inventory.of(PGResultSetMetaData.class)
