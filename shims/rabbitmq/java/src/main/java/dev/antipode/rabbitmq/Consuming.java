@@ -64,6 +64,9 @@ final class Consuming {
   /** Handles one message that came to a consumer, which the application registered at this site. */
   private <E extends Exception> void handle(
       Envelope envelope, AMQP.BasicProperties properties, boolean autoAck, String site, Handling<E> work) throws E {
+    if (!autoAck) {
+      returns.handedOut(envelope.getDeliveryTag());
+    }
     handle(envelope, properties, autoAck, true, (Handling<E>) () -> {
       LineageScope.current().endpoint(() -> site);
       work.run();
@@ -82,9 +85,6 @@ final class Consuming {
     Map<String, Object> headers = Marks.headersOf(properties);
     MessageDelivery delivery = delivery(headers, autoAck);
     long tag = envelope.getDeliveryTag();
-    if (!autoAck) {
-      returns.handedOut(tag);
-    }
     RedeliverException wanted = null;
     try (LineageScope scope = open(properties, wasPushed ? tag : null, delivery)) {
       if (delivery.canRedeliver()) {

@@ -56,6 +56,7 @@ final class Returns {
     }
   });
   private final NavigableSet<Long> handed = new TreeSet<>(); // what the application has and has not settled; under the lock
+  private Set<Long> uncommitted; // of what it has settled, in its transaction; null where the channel has none; under the lock
   private final Queue<Long> ripe = new ConcurrentLinkedQueue<>(); // their delay has passed
   private final AtomicInteger undone = new AtomicInteger(); // of those; one thread a channel sees to them
 
@@ -72,6 +73,23 @@ final class Returns {
   /** The application gets a message that it is to settle. */
   void handedOut(long tag) {
     locked(() -> handed.add(tag));
+  }
+
+  /** The channel is transactional from now on: what it settles counts when it is committed. */
+  void selected() {
+    locked(() -> uncommitted = uncommitted == null ? new HashSet<>() : uncommitted);
+  }
+
+  /** The application's transaction has ended: what it settled it still has to where that was rolled back. */
+  void ended(boolean isCommitted) {
+    locked(() -> {
+      if (uncommitted != null && !isCommitted) {
+        handed.addAll(uncommitted);
+      }
+      if (uncommitted != null) {
+        uncommitted.clear();
+      }
+    });
   }
 
   /** A message's scope has been opened. */
@@ -172,7 +190,9 @@ final class Returns {
         }
       });
       due.remove(tag);
-      handed.remove(tag);
+      if (handed.remove(tag) && uncommitted != null) {
+        uncommitted.add(tag);
+      }
       if (!multiple) {
         return settle.run(tag);
       }
@@ -182,7 +202,11 @@ final class Returns {
         return null;
       }
       long upTo = isLimited ? handed.last() : tag;
-      handed.removeIf(other -> upTo == 0 || other <= upTo);
+      NavigableSet<Long> settled = upTo == 0 ? handed : handed.headSet(upTo, true);
+      if (uncommitted != null) {
+        uncommitted.addAll(settled);
+      }
+      settled.clear();
       return settle.run(upTo);
     } finally {
       lock.unlock();

@@ -99,7 +99,9 @@ final class WrappedChannel implements InvocationHandler {
       }
       case "txCommit" -> {
         Transaction transaction = publishing.transaction();
-        return transaction == null ? pass(method, args) : transaction.commit(() -> pass(method, args));
+        Object committed = transaction == null ? pass(method, args) : transaction.commit(() -> pass(method, args));
+        returns.ended(true);
+        return committed;
       }
       case "waitForConfirms", "waitForConfirmsOrDie" -> {
         return waited(method, args);
@@ -116,8 +118,14 @@ final class WrappedChannel implements InvocationHandler {
           returns.handedOut(got.getEnvelope().getDeliveryTag());
         }
       }
-      case "txSelect" -> publishing.selected();
-      case "txRollback" -> publishing.ended();
+      case "txSelect" -> {
+        publishing.selected();
+        returns.selected();
+      }
+      case "txRollback" -> {
+        publishing.ended();
+        returns.ended(false);
+      }
       case "clearConfirmListeners" -> listen(() -> plain.addConfirmListener(confirms));
       case "clearReturnListeners" -> listen(() -> plain.addReturnListener(confirms));
       default -> { }

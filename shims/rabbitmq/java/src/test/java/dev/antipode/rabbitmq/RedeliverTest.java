@@ -269,6 +269,23 @@ class RedeliverTest extends WithBroker {
     until(() -> a.count(queue) == 1, "the message");
   }
 
+  /** PROP-36: it is none of those that the application still has, and the broker knows it no longer. */
+  @Test
+  void aMessageThatIsHandledBehindItsAcknowledgementIsNotAcknowledgedAgain() throws IOException {
+    String queue = a.queue();
+    publish(queue, "42");
+    publish(queue, "43");
+    Channel channel = a.wrapped(after(60_000));
+    GetResponse first = get(channel, queue, false);
+    assertThat(AntipodeRabbit.handle(channel, first, false, RedeliverTest::barrier)).isFalse();
+    GetResponse second = get(channel, queue, false);
+    channel.basicAck(second.getEnvelope().getDeliveryTag(), false);
+    assertThat(AntipodeRabbit.handle(channel, second, false, () -> { })).isTrue();
+    channel.basicAck(0, true);
+    until(() -> a.count(queue) == 1, "the first is back");
+    assertThat(get(channel, queue, true).getEnvelope().isRedeliver()).isTrue();
+  }
+
   @Test
   void pulledMessagesGoBackToo() throws IOException {
     String queue = a.queue();

@@ -105,6 +105,22 @@ class ReturnsTest {
     assertThat(sent).containsExactly("basicNack 1", "basicNack 3", "basicAck 2");
   }
 
+  /** PROP-36: a message whose acknowledgement was rolled back is the application's again. */
+  @Test
+  void whatWasRolledBackIsAcknowledgedAgain() throws Throwable {
+    released.countDown();
+    returns.selected();
+    LongStream.rangeClosed(1, 4).forEach(returns::handedOut);
+    isOver(1);
+    for (boolean isCommitted : new boolean[] {false, true}) {
+      returns.settling(4, false, true, tag -> sent.add("basicAck " + tag));
+      returns.settling(0, true, true, tag -> sent.add("basicAck " + tag));
+      returns.ended(isCommitted);
+    }
+    returns.settling(0, true, true, tag -> sent.add("basicAck " + tag));
+    assertThat(sent).containsExactly("basicAck 4", "basicNack 1", "basicAck 3", "basicAck 4", "basicAck 3");
+  }
+
   @Test
   void whatTheBrokerTakesBackItselfIsNotGivenBack() throws Throwable {
     MessageDelivery delivery = new MessageDelivery(true, "", Map.of());
