@@ -52,7 +52,9 @@ class _Followed:
         self._lock = threading.RLock()
         self._scopes: weakref.WeakKeyDictionary[Scope, dict[str, PendingWrite]] = weakref.WeakKeyDictionary()
         self._tasks: set[int] = set()
-        """Those that used it outside any scope: a scope that one of them has open may have changed it since."""
+        """Those that used it, and the threads of those in scopes: one may change it again, of which nobody is told."""
+        self._was_outside = False
+        """Whether one of them was outside any scope."""
 
     def use(self) -> None:
         """Note the scope that uses it now."""
@@ -60,10 +62,13 @@ class _Followed:
         scope = current_scope()
         with self._lock:
             self._task = current_task()
-            if scope is not None:
-                self._scopes.setdefault(scope, {})
-            elif len(self._tasks) < _MOST_TASKS:
+            if len(self._tasks) < _MOST_TASKS:
                 self._tasks.add(self._task)
+            if scope is None:
+                self._was_outside = True
+            else:
+                self._scopes.setdefault(scope, {})
+                self._tasks.add(threading.get_ident())  # a consumer has a task a message
 
     def look(self, scope: Scope) -> None:
         """Make pending in a scope what is about to be written there, and end what is not any more."""
@@ -73,7 +78,7 @@ class _Followed:
                 self.over()
                 return
             writes = self._scopes.get(scope)
-            if writes is None and not (scope is current_scope() and current_task() in self._tasks):
+            if writes is None and not self._may_be_changed_in(scope):
                 return
             stores = _stores_to_write(session)
             if writes is None and stores:
@@ -82,6 +87,12 @@ class _Followed:
                 self._begin(scope, store)
             for store in (writes or {}).keys() - stores:
                 scope.end(self._scopes[scope].pop(store))
+
+    def _may_be_changed_in(self, scope: Scope) -> bool:
+        """Return whether a scope that is not known to use it may: no open one is, and a task of it has it open."""
+        if scope is not current_scope() or self._tasks.isdisjoint((current_task(), threading.get_ident())):
+            return False
+        return self._was_outside or all(each.closed for each in list(self._scopes))
 
     def flush(self, session: Session) -> None:
         """The scope that flushes records the writes; what became of them nobody tells the others."""
@@ -103,6 +114,7 @@ class _Followed:
                     scope.end(write)
             self._scopes.clear()
             self._tasks.clear()
+            self._was_outside = False
 
     def _begin(self, scope: Scope, store: str) -> None:
         write = self._scopes[scope][store] = PendingWrite(store)
@@ -132,7 +144,7 @@ def _look(scope: Scope) -> None:
 
 def _begun(session: Session, *_: Any) -> None:
     followed = session.info.get(_KEY)
-    if followed is None:
+    if followed is None or followed._session() is not session:  # another session's `info` was copied
         followed = session.info[_KEY] = _Followed(session)
     followed.use()
 

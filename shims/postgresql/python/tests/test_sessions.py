@@ -242,6 +242,52 @@ def test_a_session_that_began_outside_any_scope(engine: sqlalchemy.Engine) -> No
         assert seen == [False]
 
 
+@pytest.mark.parametrize("change", [_sets, _deletes, _changes_in_place])
+def test_a_session_whose_transaction_began_in_a_scope_that_has_ended(
+    engine: sqlalchemy.Engine, change: Callable[[Session], None]
+) -> None:
+    """SCOPE-27: a consumer's own, which read for one message and changes for the next one."""
+    with Session(engine) as session:
+        with antipode.scope():
+            nodes = session.scalars(sqlalchemy.select(Node)).all()
+        with antipode.scope() as scope, session.no_autoflush:
+            assert antipode.serialize() == "1"
+            change(session)
+            assert antipode.serialize() == MARKED
+            session.commit()
+            assert proved(scope)
+            assert not is_marked(scope)
+        assert len(nodes) == 2
+
+
+async def test_a_session_of_asyncio_whose_transaction_began_in_another_task(aengine: AsyncEngine) -> None:
+    """SCOPE-27: a consumer has a task a message."""
+    async with AsyncSession(aengine) as session:
+
+        async def first() -> Node:
+            with antipode.scope():
+                return await session.get_one(Node, "1")
+
+        async def second(node: Node) -> str:
+            with antipode.scope():
+                node.value = "changed"
+                return antipode.serialize()
+
+        node = await asyncio.create_task(first())
+        assert await asyncio.create_task(second(node)) == MARKED
+
+
+def test_a_session_that_has_the_info_of_another_one(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-27"""
+    with antipode.scope(), Session(engine) as session:
+        session.get(Node, "1")
+        with Session(engine, info=session.info) as copy:
+            copy.add(Node(key="3"))
+            assert antipode.serialize() == MARKED
+            session.rollback()
+            assert antipode.serialize() == MARKED
+
+
 def test_work_that_carries_the_scope(engine: sqlalchemy.Engine) -> None:
     """SCOPE-12, SCOPE-27: it is looked at where the work is made."""
     seen: list[str] = []
