@@ -192,11 +192,12 @@ def test_an_answer_in_another_thread(a: Region) -> None:
     assert not wrong
 
 
+@pytest.mark.parametrize("robust", [False, True])
 @pytest.mark.parametrize("way", ["consume", "iterator", "get", "direct"])
-async def test_aio_pikas_answers_join(a: Region, way: str) -> None:
+async def test_aio_pikas_answers_join(a: Region, way: str, robust: bool) -> None:
     """SCOPE-29"""
     name = a.queue()
-    async with channel_of(a) as channel:
+    async with channel_of(a, robust=robust) as channel:
         queue = await (
             channel.get_queue(DIRECT, ensure=False) if way == "direct" else channel.declare_queue(exclusive=True)
         )
@@ -207,6 +208,8 @@ async def test_aio_pikas_answers_join(a: Region, way: str) -> None:
             await channel.default_exchange.publish(
                 aio_pika.Message(b"?", reply_to=queue.name, correlation_id="1"), name
             )
+            if way in ("consume", "direct"):
+                assert antipode.serialize() == WAITS
             if way == "iterator":
                 async with queue.iterator(no_ack=True) as messages:
                     await asyncio.wait_for(anext(messages), 60)
@@ -218,9 +221,10 @@ async def test_aio_pikas_answers_join(a: Region, way: str) -> None:
             assert antipode.serialize() == BOTH
 
 
-async def test_aio_pikas_own_calls(a: Region) -> None:
+@pytest.mark.parametrize("robust", [False, True])
+async def test_aio_pikas_own_calls(a: Region, robust: bool) -> None:
     """SCOPE-29: `aio_pika.patterns.RPC`; what it forgets stays missing."""
-    async with channel_of(a) as channel:
+    async with channel_of(a, robust=robust) as channel:
         rpc = await RPC.create(channel)
         silent = asyncio.Event()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Hashable
 from typing import Any, Final
 
@@ -13,12 +14,13 @@ from antipode_rabbitmq.options import ChannelOptions, headers_of
 
 _DIRECT: Final = "amq.rabbitmq.reply-to"
 """As who asks has it: who answers gets a longer one."""
-_TEMPORARY: Final = "amq.gen-"
+_TEMPORARY: Final = re.compile(r"amq\.gen-|amq_[0-9a-f]{32}\Z")
+"""As the broker names a queue, or a robust channel of aio-pika one that has no name."""
 
 
 def _is_private(place: Hashable) -> bool:
-    """Whether a place is for answers alone: a channel's own, or a queue that the broker has named."""
-    return not isinstance(place, str) or place.startswith(_TEMPORARY)
+    """Whether a place is for answers alone: a channel's own, or a queue whose name was made up."""
+    return not isinstance(place, str) or _TEMPORARY.match(place) is not None
 
 
 questions: Final = Questions(_is_private)
