@@ -142,9 +142,10 @@ class Questions:
                 waiting = [each for key, all_ in self._open.items() if key[0] == place for each in all_]
             else:
                 waiting = []
-            self._consumed[place] = None
-            if len(self._consumed) > MOST:
-                del self._consumed[next(iter(self._consumed))]
+            if isinstance(place, str):  # a channel's own place is consumed before anything is asked
+                self._consumed[place] = None
+                if len(self._consumed) > MOST:
+                    del self._consumed[next(iter(self._consumed))]
             if self._is_private(place):
                 for each in waiting:
                     each.wait()
@@ -168,7 +169,9 @@ class Questions:
     def _sent(self, asking: Asking) -> None:
         private, question = self._is_private(asking.place), asking.question
         with self._lock:
-            consumed = asking.place in self._consumed
+            consumed = not isinstance(asking.place, str) or asking.place in self._consumed
+            if asking.place in self._consumed:  # what is used is forgotten last
+                self._consumed[asking.place] = self._consumed.pop(asking.place)
             if asking.is_kept:
                 if private and consumed:
                     question.wait()

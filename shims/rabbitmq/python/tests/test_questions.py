@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -164,6 +166,39 @@ def test_too_many_questions_leave_the_eldest_scope_incomplete() -> None:
             assert not scope.lineage.is_complete(), "some of its own are forgotten, too"
             questions.after_fork()
             assert not questions._size
+
+
+def test_what_is_consumed_is_forgotten_when_nobody_uses_it() -> None:
+    """SCOPE-29: no channel is kept, and of too many queues those that are used are the last to go."""
+
+    class Channel:
+        pass
+
+    questions, channel = Questions(lambda _: True), Channel()
+    gone = weakref.ref(channel)
+    questions.consuming(channel)
+    with antipode.scope() as scope:
+        asking = questions.ask(channel, "1")
+        assert asking is not None
+        asking.sent()
+        assert not scope.lineage.is_complete()
+        questions.came(channel, "1", lambda _: None)
+        assert scope.lineage.is_complete()
+    for number in range(MOST):
+        questions.consuming(str(number))
+    for name in ("0", "another", "0"):
+        with antipode.scope() as scope:
+            asking = questions.ask(name, "1")
+            assert asking is not None
+            asking.sent()
+            assert scope.lineage.is_complete() == (name == "another")
+        questions.consuming(f"new {scope}")
+    del asking, channel
+    for number in range(300):  # closed scopes are forgotten as the memory grows
+        with antipode.scope():
+            questions.ask("q", str(number))
+    gc.collect()
+    assert gone() is None
 
 
 def test_an_answer_in_another_thread(a: Region) -> None:
