@@ -21,6 +21,7 @@ from antipode.store import registry
 
 _KEY: Final = "antipode: who uses it"
 _MOST_TASKS: Final = 64
+_FEW: Final = 256
 
 
 def follow(recorder: Any, store: str) -> None:
@@ -43,12 +44,10 @@ class _Followed:
     """A session in a transaction: the scopes that use it, with what is pending in them because of it."""
 
     def __init__(self, session: Session) -> None:
-        self._session = weakref.ref(session)
+        self.session = weakref.ref(session)
+        self.process = _following
+        """Those of its process: a child of a fork has others."""
         self._task = 0
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin as one that nobody uses."""
         self._lock = threading.RLock()
         self._scopes: weakref.WeakKeyDictionary[Scope, dict[str, PendingWrite]] = weakref.WeakKeyDictionary()
         self._tasks: set[int] = set()
@@ -58,7 +57,7 @@ class _Followed:
 
     def use(self) -> None:
         """Note the scope that uses it now."""
-        _following[id(self)] = self
+        self.process.add(self)
         scope = current_scope()
         with self._lock:
             self._task = current_task()
@@ -73,7 +72,7 @@ class _Followed:
     def look(self, scope: Scope) -> None:
         """Make pending in a scope what is about to be written there, and end what is not any more."""
         with self._lock:
-            session = self._session()
+            session = self.session()
             if session is None:
                 self.over()
                 return
@@ -107,8 +106,8 @@ class _Followed:
 
     def over(self) -> None:
         """The transaction is over: what was flushed has been recorded, and the rest is not going to be written."""
-        _following.pop(id(self), None)
         with self._lock:
+            self.process.drop(self)
             for scope, writes in list(self._scopes.items()):
                 for write in writes.values():
                     scope.end(write)
@@ -122,15 +121,40 @@ class _Followed:
         scope.begin(write)
 
 
-_following: dict[int, _Followed] = {}
+class _Following:
+    """The sessions of this process that are in transactions."""
+
+    def __init__(self) -> None:
+        self._all: dict[int, _Followed] = {}
+        self._due = _FEW
+
+    def add(self, followed: _Followed) -> None:
+        """Keep one; as they grow, those that nobody has any more go."""
+        self._all[id(followed)] = followed
+        if len(self._all) > self._due:
+            for each in list(self._all.values()):
+                if each.session() is None:
+                    each.over()
+            self._due = max(_FEW, 2 * len(self._all))
+
+    def drop(self, followed: _Followed) -> None:
+        """Forget one."""
+        self._all.pop(id(followed), None)
+
+    def look(self, scope: Scope) -> None:
+        """Have each that may be changed in a scope say so."""
+        for followed in list(self._all.values()):
+            followed.look(scope)
+
+
+_following = _Following()
 _stores: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 def _after_fork() -> None:
-    """In the child: no session is used by a scope (SCOPE-13), and no thread holds a lock."""
-    for followed in _following.values():
-        followed.forget()
-    _following.clear()
+    """In the child: no session is used by a scope (SCOPE-13), and a thread that is not here may have held a lock."""
+    global _following
+    _following = _Following()
 
 
 if hasattr(os, "register_at_fork"):
@@ -138,24 +162,30 @@ if hasattr(os, "register_at_fork"):
 
 
 def _look(scope: Scope) -> None:
-    for followed in list(_following.values()):
-        followed.look(scope)
+    _following.look(scope)
+
+
+def _followed(session: Session) -> _Followed | None:
+    followed: _Followed | None = session.info.get(_KEY)
+    if followed is None or followed.session() is not session:  # another session's `info` was copied
+        return None
+    return followed if followed.process is _following else None
 
 
 def _begun(session: Session, *_: Any) -> None:
-    followed = session.info.get(_KEY)
-    if followed is None or followed._session() is not session:  # another session's `info` was copied
+    followed = _followed(session)
+    if followed is None:
         followed = session.info[_KEY] = _Followed(session)
     followed.use()
 
 
 def _flushed(session: Session, _: Any) -> None:
-    if (followed := session.info.get(_KEY)) is not None:
+    if (followed := _followed(session)) is not None:
         followed.flush(session)
 
 
 def _ended(session: Session, transaction: SessionTransaction) -> None:
-    if transaction.parent is None and (followed := session.info.get(_KEY)) is not None:
+    if transaction.parent is None and (followed := _followed(session)) is not None:
         followed.over()
 
 

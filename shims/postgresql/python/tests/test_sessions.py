@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final
 
@@ -16,6 +19,7 @@ import fastapi
 import httpx
 import pytest
 import sqlalchemy
+from antipode import sqlalchemy_sessions
 from antipode.scope import Scope
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import STORE, Posts, proved
@@ -145,6 +149,52 @@ def test_a_session_that_nobody_has_any_more(engine: sqlalchemy.Engine) -> None:
         del session
         gc.collect()
         assert antipode.serialize() == "1"
+
+
+def test_sessions_that_nobody_has_any_more_do_not_stay(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-27: in a process that never looks, either."""
+    made = []
+    for number in range(1000):
+        session = Session(engine)
+        session.add(Node(key=str(number)))
+        made.append(weakref.ref(session.info[sqlalchemy_sessions._KEY]))
+        del session
+    gc.collect()
+    with Session(engine) as session:
+        session.add(Node(key="3"))
+    assert sum(each() is not None for each in made) < 600
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_session_behind_a_fork(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-13: a thread that the child does not have was at work with it, and has forgotten it just now."""
+    session = Session(engine)
+    with antipode.scope():
+        session.add(Node(key="3"))
+    followed = session.info[sqlalchemy_sessions._KEY]
+    is_held, is_over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with followed._lock:
+            followed.over()
+            is_held.set()
+            is_over.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert is_held.wait(60)
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(20)
+        with antipode.scope():
+            session.add(Node(key="4"))
+            os._exit(0 if antipode.serialize() == MARKED else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    is_over.set()
+    thread.join()
+    session.close()
 
 
 class _Routed(Session):
