@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from antipode import ConfigurationError, Redeliver, WriteId
+from antipode import ConfigurationError, Redeliver, WriteId, lost_writes
 from antipode.messages import HEADER, JMS_HEADER
 from antipode.operations import append
+from antipode.pending import PendingWrite
 from antipode.queue_messages import (
     MessageDelivery,
     QueueOptions,
@@ -112,3 +113,15 @@ def test_another_messages_lineage_that_is_not_believed_leaves_a_mark_outside_any
     assert text_to_send(options(), {HEADER: TEXT}, None) == TEXT
     assert text_to_send(options(lineage_in=False), {HEADER: TEXT}, None) == "1~_.i"
     assert text_to_send(options(), {}, None) == "1~_.i"
+
+
+def test_a_second_write_that_begins_while_one_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCOPE-31: in another thread; what is known already is never missed."""
+
+    class First(list[PendingWrite]):
+        def __iter__(self) -> Iterator[PendingWrite]:
+            lost_writes.begun_outside(PendingWrite("s"))
+            return super().__iter__()
+
+    monkeypatch.setattr(lost_writes._Process, "first", First([PendingWrite("s")]))
+    assert lost_writes.knows_lineages()

@@ -42,7 +42,9 @@ def knows_lineages(but: PendingWrite | None = None) -> bool:
 
     but: a write that does not count, for what rests beside itself (SCOPE-32).
     """
-    return _Process.has_lineages or any(write is not but for write in _Process.first)
+    if any(write is not but for write in list(_Process.first)):  # first: a second write clears it behind the flag
+        return True
+    return _Process.has_lineages
 
 
 def forget_lineages() -> None:

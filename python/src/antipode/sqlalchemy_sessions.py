@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Iterable
 from typing import Any, Final
 
 from sqlalchemy import event
@@ -30,7 +31,10 @@ def follow(recorder: Any, store: str) -> None:
     recorder: what has the engine's connections record, by which the engine is known again: its `_antipode_join`, or the
     creator of its pool's connections.
     """
+    global _store_names
     _stores[recorder] = store
+    if store not in _store_names:
+        _store_names += (store,)
     unflushed.ask(_look)
     if not event.contains(Session, "after_transaction_create", _begun):
         event.listen(Session, "after_transaction_create", _begun)
@@ -149,6 +153,8 @@ class _Following:
 
 _following = _Following()
 _stores: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+_store_names: tuple[str, ...] = ()
+"""All of them: another thread may wrap an engine while one looks."""
 
 
 def _after_fork() -> None:
@@ -195,9 +201,9 @@ def _stores_to_write(session: Session) -> set[str]:
         if session._is_clean():
             return set()
         binds = _binds(session)
-        names = [_store_of(bind.engine) for bind in binds] if binds else list(_stores.values())
+        names: Iterable[str] = [_store_of(bind.engine) for bind in binds] if binds else _store_names
     except Exception:  # another thread changes it, or a mapping is not finished
-        names = list(_stores.values())
+        names = _store_names
     return {name for name in names if (store := registry().get(name)) is not None and store.records}
 
 

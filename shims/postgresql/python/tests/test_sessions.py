@@ -197,6 +197,28 @@ def test_a_session_behind_a_fork(engine: sqlalchemy.Engine) -> None:
     session.close()
 
 
+def test_an_engine_that_is_wrapped_while_a_session_is_asked(
+    engine: sqlalchemy.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SCOPE-27: neither fails, where it is not known yet what the session is bound to."""
+    made = list[Any]()
+
+    class Recorder:
+        pass
+
+    class Stores(weakref.WeakKeyDictionary[Any, str]):
+        def values(self) -> Any:
+            for each in super().values():
+                made.append(Recorder())
+                self[made[-1]] = STORE
+                yield each
+
+    monkeypatch.setattr(sqlalchemy_sessions, "_stores", Stores(sqlalchemy_sessions._stores))
+    with antipode.scope(), Session() as session:
+        session.add(Node(key="3"))
+        assert antipode.serialize() == MARKED
+
+
 class _Routed(Session):
     engine: Any
 
