@@ -218,6 +218,42 @@ async def test_what_cannot_be_read_is_incomplete(url: str) -> None:
     assert seen.lineages[0].incomplete == {""}
 
 
+@pytest.mark.parametrize("way", ["get_one", "iterator"])
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "in a handler"])
+async def test_a_message_that_is_pulled_joins_the_scope(url: str, way: str, inside: bool) -> None:
+    """SCOPE-29: of whoever pulls it; outside any scope it is nobody's."""
+    broker = RabbitBroker(url, middlewares=[antipode.faststream.Middleware])
+    name = f"q-{time.monotonic_ns()}"
+    pulled = broker.subscriber(RabbitQueue(name, auto_delete=True))
+    seen: list[str] = []
+
+    async def pull() -> None:
+        if way == "get_one":
+            message = await pulled.get_one(timeout=DEADLINE, no_ack=True)
+        else:
+            message = await asyncio.wait_for(anext(aiter(pulled)), DEADLINE)
+        assert message is not None
+        assert message.body == b"a"
+        seen.append(antipode.serialize())
+
+    @broker.subscriber(RabbitQueue(f"{name}-handled", auto_delete=True))
+    async def handle(_: str) -> None:
+        await pull()
+
+    async with broker:
+        await broker.start()
+        with antipode.scope(Lineage([write("sent")])):
+            await broker.publish("a", name)
+        with antipode.scope(Lineage([write("own")])) as scope:
+            if inside:
+                await broker.publish("b", f"{name}-handled")
+                await until(lambda: seen, "the handler has pulled")
+            else:
+                await pull()
+                assert scope.lineage == Lineage([write("own"), write("sent")])
+    assert seen == [Lineage([write("own"), write("sent")]).serialize()]
+
+
 async def test_the_answer_to_a_request_joins_the_scope_that_asked(url: str) -> None:
     """SCOPE-29: and until it comes, or for ever where it does not, the scope is incomplete."""
     broker = RabbitBroker(url, middlewares=[antipode.faststream.Middleware])

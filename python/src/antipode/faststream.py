@@ -46,6 +46,11 @@ class Middleware(BaseMiddleware):
                 join_message(question.scope, msg.headers, sender="an answer of FastStream")
                 question.answer()
             return await call_next(msg)
+        if not self._is_handled(msg):
+            caller = current_scope()
+            if caller is not None and not caller.closed:
+                join_message(caller, msg.headers, sender="a message of FastStream")
+            return await call_next(msg)
         if len(getattr(msg, "batch_headers", None) or ()) > 1:
             return await call_next(msg)
         policy = getattr(self.context.get_local("handler_"), "ack_policy", None)
@@ -62,6 +67,14 @@ class Middleware(BaseMiddleware):
                 if policy is AckPolicy.MANUAL:  # nobody but the handler would
                     await msg.nack()
                 raise NackMessage from asked
+
+    def _is_handled(self, msg: Any) -> bool:
+        """Return whether a handler gets the message, not the caller of `get_one()` or of `async for` (SCOPE-29).
+
+        FastStream notes a handler's message before it asks us; another middleware may have put one of its own in.
+        """
+        handled = self.context.get_local("message")
+        return handled is not None and (handled is msg or getattr(handled, "raw_message", None) is self.msg)
 
     async def publish_scope(self, call_next: Callable[[Any], Awaitable[Any]], cmd: Any) -> Any:
         """Puts the lineage into the headers of what is published; of a handler's answer, when its scope has ended."""
