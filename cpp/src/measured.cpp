@@ -52,6 +52,9 @@ struct Numbers {
   std::set<std::string, std::less<>> sites;
   std::vector<telemetry::Observe> observed;
   std::shared_ptr<TelemetrySink> sink;
+  // Of the number that is looked for. One a thread would need memory when a thread of ours begins (BAR-61), and a
+  // static one would be gone at the process's end, while threads of ours still count.
+  std::string key;
 };
 
 Numbers& All() { return ForkSafe<Numbers, LockOrder::kInner>(); }
@@ -63,7 +66,7 @@ const Instrument& Find(std::string_view name) {
 
 // The number of this instrument with these attributes; the lock is held.
 const std::shared_ptr<Number>& Of(std::string_view instrument, std::initializer_list<telemetry::Attribute> attributes) {
-  static std::string key;  // under the lock; one a thread would need memory when a thread of ours begins (BAR-61)
+  std::string& key = All().key;
   key.assign(instrument);
   for (const auto& each : attributes) key.append(1, '\0').append(each.second);
   std::shared_ptr<Number>& number = All().all[key];
