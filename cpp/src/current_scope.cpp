@@ -41,6 +41,7 @@ void context::KnowLineage() {
 }
 
 void context::BeginOutside(const void* write) {
+  if (knows_lineages.load(std::memory_order_relaxed)) return;
   const void* first = nullptr;
   if (!first_outside.compare_exchange_strong(first, write) && first != write) KnowLineage();
 }
