@@ -7,7 +7,7 @@ from typing import Final
 
 # SJIS, BIG5, GBK, GB18030 and their like: \ and ` in their second octets hide what follows, the others a call's name.
 _PAIRS: Final = re.compile(rb"[\x80-\xff](?:[@\[\\\]^`{|}~]|[eE]')")
-_PAIRS_IN_ANY: Final = re.compile(rb"[\x80-\xff](?:\\|[@\[\]^`{|}~]\s*\()")
+_PAIRS_IN_ANY: Final = re.compile(rb"[\x80-\xff](?:\\|[@\[\]^`{|}~]\s*(?:\(|/\*|--|#))")
 
 
 def may_hold_pairs(text: bytes) -> bool:

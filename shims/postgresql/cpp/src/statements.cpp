@@ -143,10 +143,11 @@ bool MayHoldPairs(std::string_view text) {
   for (std::size_t at = 1; at < text.size(); ++at) {
     if (static_cast<unsigned char>(text[at - 1]) < 0x80) continue;
     if (text[at] == '\\') return true;
-    if ((text[at] == 'e' || text[at] == 'E') && at + 1 < text.size() && text[at + 1] == '\'') return true;
     if (std::string_view("@[]^`{|}~").find(text[at]) == std::string_view::npos) continue;
     const std::size_t next = text.find_first_not_of(" \t\n\r\f\v", at + 1);
-    if (next != std::string_view::npos && text[next] == '(') return true;
+    if (next == std::string_view::npos) continue;
+    const std::string_view follows = text.substr(next, 2);  // a comment is a space, too
+    if (follows.front() == '(' || follows == "/*" || follows == "--") return true;
   }
   return false;
 }

@@ -69,9 +69,11 @@ TEST(Statements, ThatMayCommitWithinATransaction) {
 
 // SHIM-6: in some clients' encodings a character's second octet looks like a backslash (here SJIS) or a bar.
 TEST(Statements, SignsThatAreHalvesOfCharacters) {
-  for (const char* text : {"SELECT E'\x95\\', w('k')", "SELECT \x83|('k')", "SELECT \x83| ('k')"}) {
+  for (const char* text : {"SELECT E'\x95\\', w('k')", "SELECT \x83|('k')", "SELECT \x83| ('k')",
+                           "SELECT \x83|/**/('k')", "SELECT \x83| --\n('k')"}) {
     EXPECT_TRUE(IsUnsure(Classify(text))) << text;
   }
+  EXPECT_EQ(Classify("SELECT 'ann\xc3\xa9" "e', 'Hauptstra\xc3\x9f" "e'"), Kind::kRead);
   EXPECT_EQ(Classify("SELECT '\xc3\xa9', '[\xe8\xa1\xa8]' FROM \"\xe8\xa1\xa8\""), Kind::kRead);
 }
 
