@@ -120,6 +120,8 @@ void Flow::Ends(Kind kind, const Ending& ending) {
 }
 
 void Flow::EndsUnseen(bool settles) {
+  beside_.TakeBack();
+  beside_.MaySet(Kind::kMaybe);
   if (!write_) return;
   if (Broken() || !settles || may_be_prepared_ || was_prepared_) {
     Unknown();

@@ -232,6 +232,16 @@ TEST_F(Resting, TheLineageIsBesideTheRow) {
   EXPECT_EQ(scope.lineage().OfStore(kStore).size(), 1U);
 }
 
+// SHIM-5: also where libpq itself gave the results.
+TEST_F(Resting, NothingStaysOnAConnectionWhoseResultsLibpqItselfGave) {
+  const Scope scope(other_);
+  ASSERT_EQ(writer_.SendQuery("INSERT INTO posts VALUES ('taken', 'v')"), 1);
+  while (PGresult* const result = PQgetResult(writer_.get())) PQclear(result);
+  const Reply left = writer_.Exec("SELECT coalesce(current_setting('antipode.lineage', true), '')");
+  EXPECT_STREQ(PQgetvalue(left.get(), 0, 0), "");
+  EXPECT_TRUE(other_.IsCoveredBy(*Lineage::Deserialize(RestingBeside(regions_, "taken"))));
+}
+
 TEST_F(Resting, APipelineShowsNothingOfOurs) {
   const Scope scope(other_);
   ASSERT_EQ(writer_.EnterPipelineMode(), 1);
