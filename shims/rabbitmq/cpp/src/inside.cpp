@@ -190,10 +190,9 @@ void Connection::Inside::Prepare(Envelope& envelope, bool no_ack) {
   delivered->jms = TextOf(headers, kJmsProperty).value_or(std::string_view());
   if (no_ack) {
     delivered->never = "it is consumed with no_ack (auto_ack), so the broker has forgotten it";
-  } else if (Has(headers, kStreamOffset)) {
-    delivered->never = "a stream queue takes no message back";
   } else {
-    channel.returns.Opened(delivered);
+    if (Has(headers, kStreamOffset)) delivered->never = "a stream queue takes no message back";
+    channel.returns.Opened(delivered);  // also what never goes back is settled with all others (PROP-36)
   }
   EnvelopeAccess::Deliver(envelope, std::move(delivered));
 }

@@ -265,6 +265,35 @@ TEST_F(RedeliverTest, WhatGoesBackIsNotSettledForGood) {  // PROP-36
   EXPECT_THAT(seen, ElementsAre("1", "2", "3"));
 }
 
+TEST_F(RedeliverTest, AllIsAlsoWhatAStreamHasGiven) {  // PROP-36
+  const std::string queue = a_.Queue();
+  const std::string exchange = a_.Exchange("fanout");
+  const std::string stream = a_.NewTap(exchange, "").queue;
+  Publish(queue, "goes back");
+  Connection mq = a_.Wrapped(Options(kStore).RedeliverDelay(10min));
+  ASSERT_TRUE(mq.BasicConsume(1, queue).ok());
+  {
+    const Envelope envelope = Next(mq);
+    const Scope scope = ScopeOf(envelope);
+    const BarrierResult result = WaitOrRedeliver(20ms);
+    ASSERT_NE(result.error(), nullptr);
+    ASSERT_TRUE(mq.GiveBack(envelope, *result.error()).ok());
+  }
+  ASSERT_TRUE(mq.BasicQos(1, 1).ok());
+  ASSERT_TRUE(mq.BasicConsume(1, stream).ok());
+  a_.own().Publish(exchange, "", "first");
+  ASSERT_EQ(Next(mq).body(), "first");
+  a_.own().Publish(exchange, "", "second");  // behind the first: the two together would come at once
+  ASSERT_TRUE(mq.BasicAck(1, 0, true).ok());
+  std::multiset<std::string> seen;
+  while (seen.size() < 2) {
+    const Envelope envelope = Next(mq);
+    ASSERT_TRUE(envelope);
+    seen.emplace(envelope.body());
+  }
+  EXPECT_THAT(seen, ElementsAre("goes back", "second"));
+}
+
 TEST_F(RedeliverTest, PoisonLimitsHold) {
   const std::string dead = a_.Queue();
   const std::string queue = a_.Queue({{"x-queue-type", "quorum"},
