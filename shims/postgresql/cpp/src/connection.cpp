@@ -253,6 +253,11 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
   error_.reset();
   words_.reset();
   if (PQtransactionStatus(plain()) != PQTRANS_ACTIVE) Over();  // libpq needs no more calls to know that it is
+  if (under_way_ && !InPipeline()) {  // libpq refuses this one, which says nothing of that (SCOPE-25)
+    const int done = send();
+    words_ = PQerrorMessage(plain());
+    return done;
+  }
   binding_.Refresh();
   const PGTransactionStatusType status = Before();
   auto noted = NotedStatement::Begin(binding_, statement);

@@ -128,6 +128,28 @@ TEST_F(Ends, WhatLibpqItselfCommitsNoLaterCallThrowsAway) {
   }
 }
 
+// SCOPE-25: a command that libpq refuses says nothing of the COMMIT that is on its way.
+TEST_F(Ends, ACommandThatIsRefusedBehindACommitSaysNothingOfIt) {
+  for (const bool is_heard : {false, true}) {
+    const std::string key = is_heard ? "heard" : "unheard";
+    const Scope scope;
+    {
+      Connection writer = regions_.Wrapped("a");
+      Begin(scope, writer, key);
+      ASSERT_EQ(writer.SendQuery("COMMIT"), 1);
+      EXPECT_EQ(writer.SendQuery("ROLLBACK"), 0);
+      EXPECT_NE(std::string(writer.ErrorMessage()).find("in progress"), std::string::npos) << writer.ErrorMessage();
+      if (is_heard) Take(writer);
+    }
+    Until([&] { return regions_.Shows("a", key); });
+    if (is_heard) {
+      EXPECT_TRUE(ComesTo(regions_, scope.lineage(), key));
+    } else {
+      IsInDoubt(scope);
+    }
+  }
+}
+
 // SCOPE-25: it shows to nobody whose the open transaction is, so the write is in doubt, and another one begins.
 TEST_F(Ends, WhatLibpqItselfCommitsBeforeABeginOrPreparesStaysInDoubt) {
   int number = 0;
