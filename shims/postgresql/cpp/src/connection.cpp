@@ -412,6 +412,8 @@ void Connection::Inside::Over() {
   if (const Followed followed = std::exchange(followed_, {}); !ending_.none && !ending_.failed) {
     followed.Over(binding_.server);
   }
+  const bool may_end = kind_ == Kind::kCommit || kind_ == Kind::kPrepare || IsUnsure(kind_);
+  if (!may_end && IsEndedUnseen()) NoteUnseenEnd();  // the results may be of what libpq itself has sent
   if (ending_.none && PQstatus(plain()) == CONNECTION_OK) {
     NoteUnseenEnd();
   } else {
@@ -428,7 +430,8 @@ void Connection::Inside::Leave() {
 
 bool Connection::Inside::IsEndedUnseen() const {
   const bool was_open = left_ == PQTRANS_INTRANS || left_ == PQTRANS_INERROR;
-  return commits_seen_ != events_->commits || prepares_seen_ != events_->prepares ||
+  const bool is_sent = !under_way_ && !InPipeline() && PQtransactionStatus(plain()) == PQTRANS_ACTIVE;  // by libpq
+  return is_sent || commits_seen_ != events_->commits || prepares_seen_ != events_->prepares ||
          (was_open && PQstatus(plain()) != CONNECTION_OK);
 }
 

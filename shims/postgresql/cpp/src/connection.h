@@ -75,8 +75,8 @@ class Connection::Inside {
   Reply RunOne(const Statement& statement, const Sent& sent, const Call& run, const Send& send, const Site& site);
   // The transaction's status before something is sent. What the application did meanwhile by libpq itself shows here.
   PGTransactionStatusType Before();
-  // Whether a COMMIT or PREPARE TRANSACTION was answered that the shim has not sent, or the connection was lost to what
-  // may have been one.
+  // Whether a COMMIT or PREPARE TRANSACTION was answered that the shim has not sent, or what may be one was sent and is
+  // not answered, or the connection was lost to it.
   bool IsEndedUnseen() const;
   // The shim has seen all that was done by now.
   void Leave();

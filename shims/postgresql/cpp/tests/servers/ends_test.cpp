@@ -128,6 +128,40 @@ TEST_F(Ends, WhatLibpqItselfCommitsNoLaterCallThrowsAway) {
   }
 }
 
+// SCOPE-25: nor does what comes behind one whose answer was not taken.
+TEST_F(Ends, WhatLibpqItselfHasSentNoLaterCallThrowsAway) {
+  const std::vector<std::function<void(Connection&)>> ends{
+      [](Connection& writer) { (void)writer.Exec("ROLLBACK"); },
+      [](Connection& writer) { (void)writer.Exec("SELECT 1/0"); },
+      [](Connection& writer) { (void)writer.Prepare("q", "nonsense", 0, nullptr); },
+      [](Connection& writer) { EXPECT_EQ(writer.SendQuery("ROLLBACK"), 0); },
+      [](Connection& writer) { writer.Reset(); },
+      [](Connection& writer) { PQfinish(writer.Release()); },
+      [](Connection&) {},
+  };
+  int number = 0;
+  for (const auto& end : ends) {
+    const std::string key = "sent " + std::to_string(++number);
+    const Scope scope;
+    {
+      Connection writer = regions_.Wrapped("a");
+      Begin(scope, writer, key);
+      ASSERT_EQ(PQsendQuery(writer.get(), "COMMIT"), 1);
+      end(writer);
+    }
+    Until([&] { return regions_.Shows("a", key); });
+    IsInDoubt(scope);
+  }
+  const Scope scope;  // its answer is taken as that of another command
+  Begin(scope, writer_, "behind");
+  ASSERT_EQ(writer_.SendQuery("SELECT 1"), 1);
+  while (PGresult* const result = PQgetResult(writer_.get())) PQclear(result);
+  ASSERT_EQ(PQsendQuery(writer_.get(), "COMMIT; SELECT 1/0"), 1);
+  Take(writer_);
+  EXPECT_TRUE(ComesTo(regions_, scope.lineage(), "behind"));
+  EXPECT_GE(PositionIn(scope.lineage()).counter, 1U);
+}
+
 // SCOPE-25: a command that libpq refuses says nothing of the COMMIT that is on its way.
 TEST_F(Ends, ACommandThatIsRefusedBehindACommitSaysNothingOfIt) {
   for (const bool is_heard : {false, true}) {
