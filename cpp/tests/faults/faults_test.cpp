@@ -301,6 +301,7 @@ TEST_F(LogServers, ACallbackThatCannotBeginLeavesNothingParked_BAR_61) {
     for (const auto& server : store_->Servers()) {
       Until([&] { return server->Waiting() == 0; }, 60s);
     }
+    Until([&] { return store_->parked() == 0; }, 60s);
     EXPECT_EQ(store_->parked(), 0);
   }
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from antipode.sql_octets import may_hold_pairs
 from antipode_mysql.statements import Kind, classify
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 READS = [
@@ -103,7 +104,9 @@ def test_what_ends_a_transaction(sql: str, kind: Kind) -> None:
 @given(st.text(max_size=60))
 def test_a_text_in_a_literal_decides_nothing(text: str) -> None:
     quoted = text.replace("\\", "\\\\").replace("'", "''")
-    assert classify(f"SELECT '{quoted}' FROM posts".encode()).kind is Kind.READ
+    statement = f"SELECT '{quoted}' FROM posts".encode()
+    assume(not may_hold_pairs(statement))  # a sign may be half of a character: such a text may write (SHIM-6)
+    assert classify(statement).kind is Kind.READ
     found = classify(f"INSERT INTO posts VALUES ('{quoted}')".encode())
     assert found.kind is Kind.WRITE
 
