@@ -132,9 +132,9 @@ def test_signs_that_are_halves_of_characters(encoding: str) -> None:
                 for text in ("SELECT E'{}', w('k')", "SELECT {}('k')", "SELECT 1 AS {}, w('k') AS {}"):
                     assert classify(text.replace("{}", character).encode(encoding)) is Kind.MAYBE
     assert found > 500
-    for text in (b"SELECT \xc2\x83|('k')", b"SELECT \xc2\x83|/**/('k')", b"SELECT \xc2\x83| --\n('k')"):
-        text.decode("utf-8")  # by chance
-        assert classify(text) is Kind.MAYBE
+    for octets in (b"SELECT \xc2\x83|('k')", b"SELECT \xc2\x83|/**/('k')", b"SELECT \xc2\x83| --\n('k')"):
+        octets.decode("utf-8")  # by chance
+        assert classify(octets) is Kind.MAYBE
     for text in ("SELECT 'é', '[表]', \"表\" FROM t WHERE a = '{\"表\": \"è\"}'", "SELECT count(é) FROM t"):
         assert classify(text.encode()) is Kind.READ
     assert classify("SELECT 'é' FROM t WHERE a = 'è|'".encode("latin-1")) is Kind.MAYBE  # unsure
