@@ -31,11 +31,13 @@ def test_a_few_programs_lose_nothing(stage: Stage) -> None:
     assert tally.committed, f"{tally}"
 
 
-LEFT: dict[tuple[Language, str], str] = {
-    ("cpp", "postgresql"): "words of libpq behind a refused text, and of an unnamed statement in a failed transaction",
-    ("java", "redis"): "a transaction of Jedis that a kill met before it was sent: the wrapped one sends it late",
+LEFT: dict[tuple[Language, str], set[int]] = {
+    # Words of libpq behind a refused text, and of an unnamed statement in a failed transaction.
+    ("cpp", "postgresql"): {10_048, 10_306, 10_465},
+    # A transaction of Jedis that a kill met before it was sent: the wrapped one sends it late.
+    ("java", "redis"): {10_183},
 }
-"""Pairs of which some program gives another result than by the plain client; nothing is lost by it."""
+"""Seeds of programs that give another result than by the plain client; nothing is lost by it."""
 
 
 @pytest.mark.stores
@@ -45,8 +47,9 @@ def test_many_programs_lose_nothing(pair: tuple[Language, str]) -> None:
     with staged(*pair) as stage:
         tally = adversary.play(stage, 500, seed=10_000, say=print)
     print(tally)
-    assert not [each for each in tally.findings if each.rule != "plain" or pair not in LEFT], f"{tally}"
+    left = LEFT.get(pair, set())
+    assert not [each for each in tally.findings if each.rule != "plain" or each.program.seed not in left], f"{tally}"
     assert tally.programs == 500, f"too much was found: {tally}"
     assert tally.committed > tally.programs / 4, f"hardly anything was committed: {tally}"
     if tally.findings:
-        pytest.xfail(LEFT[pair])
+        pytest.xfail(f"other results than by the plain client: {tally}")

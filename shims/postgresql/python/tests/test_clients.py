@@ -307,6 +307,21 @@ def test_a_connection_lost_before_its_commit_leaves_nothing(quiet_posts: Posts, 
         assert not scope.lineage
 
 
+def test_a_connection_lost_under_the_plain_ones_commit_leaves_it_unknown(
+    quiet_posts: Posts, quiet_lab: PostgresqlStore
+) -> None:
+    """SCOPE-25: nobody heard whether the server took it."""
+    wrapped = quiet_posts.wrap("a", autocommit=False)
+    with antipode.scope() as scope:
+        wrapped.execute(INSERT, ("1",))
+        with quiet_lab.connect("a") as server:
+            server.execute("SELECT pg_terminate_backend(%s)", (wrapped.info.backend_pid,))
+        wrapped.pgconn.exec_(b"COMMIT")
+        wrapped.close()
+        assert scope.pending
+        assert not scope.lineage.is_complete()
+
+
 def test_a_connection_lost_in_a_text_that_may_commit_leaves_it_unknown(
     quiet_posts: Posts, quiet_lab: PostgresqlStore
 ) -> None:

@@ -176,9 +176,7 @@ class Flow(BesideRows):
             return
         if self.pgconn.status == OK and self.pgconn.transaction_status in OPEN and not self.may_have_committed:
             self._forget().abandon()
-        elif self.pgconn.status != OK:
-            self._gone(self.write)
-        else:
+        else:  # lost behind the last of our commands, too: the plain connection's may have been a COMMIT (SCOPE-25)
             self._forget().outcome_unknown()
 
     def rolled_back(self) -> None:

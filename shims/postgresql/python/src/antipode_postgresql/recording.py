@@ -107,7 +107,11 @@ class RecordingBaseConnection:
         plain = super()._exec_command  # type: ignore[misc]
         text = command if isinstance(command, bytes) else b""
         if text == b"ROLLBACK":
-            result = yield from plain(command, result_format)
+            try:
+                result = yield from plain(command, result_format)
+            except BaseException as error:
+                flow.failed(Kind.WRITE, error)
+                raise
             yield from self._antipode_rolled_back(flow)
             return result
         flow.may_set(Kind.SESSION)
