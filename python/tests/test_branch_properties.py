@@ -13,7 +13,7 @@ from antipode import Lineage, Scope
 from antipode.branch_ids import BRANCHES, BranchId
 from antipode.branch_table import CLOSED
 from antipode.branches import close_scope
-from antipode.scope import activate
+from antipode.scope_context import activate
 from antipode.testing import isolated
 from branching import World, look
 from hypothesis import example, given, settings

@@ -14,7 +14,7 @@ import pytest
 from antipode import Lineage, Ordered, WriteId, records
 from antipode.held_records import HeldRecords
 from antipode.propagation import Inbound, extract_request, inject_request
-from antipode.scope import activate
+from antipode.scope_context import activate
 from antipode.testing import isolated
 from antipode.verdict import VISIBLE
 from fakes import Target, always, fake_store

@@ -13,7 +13,8 @@ import antipode
 import pytest
 from antipode import Lineage, PendingWriteError, WriteId
 from antipode.pending import PendingWrite
-from antipode.scope import Scope, activate, open_scope
+from antipode.scope import Scope, open_scope
+from antipode.scope_context import activate
 from antipode.store import Store, StoreOptions
 from antipode.writeid import Ordered
 from fakes import FakeShim

@@ -18,7 +18,7 @@ from antipode.propagation import (
     uninstrument,
 )
 from antipode.propagator import application_formats
-from antipode.scope import activate
+from antipode.scope_context import activate
 from opentelemetry import baggage, propagate, trace
 from opentelemetry import context as otel
 from opentelemetry.baggage.propagation import W3CBaggagePropagator

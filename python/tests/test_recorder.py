@@ -23,7 +23,8 @@ from antipode.exchange import take
 from antipode.lineage import Lineage
 from antipode.messages import HEADER, message_scope, outgoing_message
 from antipode.recorder import GONE, Seen, messages_of, note_read
-from antipode.scope import activate, current_scope
+from antipode.scope import current_scope
+from antipode.scope_context import activate
 from antipode.shim import join_store
 from antipode.store import registry
 from antipode.trust import Direction, judge_message_in, trust_settings

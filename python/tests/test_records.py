@@ -24,7 +24,7 @@ from antipode import Lineage, WriteId, following, records
 from antipode.carriers import read
 from antipode.propagation import Inbound
 from antipode.record_writer import FILES_KEPT, RecordWriter
-from antipode.scope import activate
+from antipode.scope_context import activate
 from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import Target, always, fake_store

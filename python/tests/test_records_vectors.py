@@ -18,7 +18,8 @@ from antipode import following, records, repeats
 from antipode.carriers import read
 from antipode.messages import message_scope
 from antipode.propagation import Inbound, inject_request
-from antipode.scope import Scope, activate
+from antipode.scope import Scope
+from antipode.scope_context import activate
 from antipode.settings import Mode, settings
 from antipode.store import registry
 from antipode.testing import isolated

@@ -15,7 +15,7 @@ import pytest
 from antipode import Lineage, Ordered, Scope, WriteId, logs, telemetry
 from antipode.carriers import Arrived
 from antipode.propagation import Inbound, inject_request
-from antipode.scope import activate
+from antipode.scope_context import activate
 from antipode.store import note_marks
 from antipode.verdict import NOT_YET, VISIBLE, unproven
 from collected import KINDS, Collected, Point, installed_sdk

@@ -12,7 +12,8 @@ from antipode import telemetry, wire
 from antipode.errors import MalformedLineageError
 from antipode.exchange import take
 from antipode.lineage import Lineage, Order
-from antipode.scope import Scope, activate
+from antipode.scope import Scope
+from antipode.scope_context import activate
 from antipode.section import Section
 from antipode.shim import Capabilities, Shim
 from antipode.store import Store, StoreOptions

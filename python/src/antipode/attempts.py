@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from antipode.propagation import GATEWAYS, merge_response, unanswered
-from antipode.scope import Scope, activate, current_scope
+from antipode.scope import Scope, current_scope
+from antipode.scope_context import activate
 
 
 class Attempts:

@@ -22,7 +22,8 @@ from antipode.branch_ids import LONGEST_LEASE_S, TASK, BranchId, without_branche
 from antipode.branch_table import BranchTable, row_life, row_text, table_of
 from antipode.errors import BlockingCallError, ConfigurationError
 from antipode.lineage import EMPTY, Lineage
-from antipode.scope import BLOCK, Scope, current_scope
+from antipode.scope import Scope, current_scope
+from antipode.scope_context import BLOCK
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.store import Store, registry

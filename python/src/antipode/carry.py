@@ -15,7 +15,8 @@ from antipode import unflushed
 from antipode.branches import Branch, close_carried
 from antipode.errors import ConfigurationError
 from antipode.recorder import recorder
-from antipode.scope import Scope, activate, current_block, current_scope
+from antipode.scope import Scope, current_scope
+from antipode.scope_context import activate, current_block
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -10,7 +10,8 @@ from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.pending import PendingWrite
 from antipode.recorder import messages_of, named, recorder
-from antipode.scope import Scope, current_block, current_scope
+from antipode.scope import Scope, current_scope
+from antipode.scope_context import current_block
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.trust import Decision, Direction, Purpose, Reason, TrustSettings, outgoing_text, report

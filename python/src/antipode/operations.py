@@ -11,7 +11,8 @@ from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage, check_lineage
 from antipode.lost_writes import orphan
 from antipode.recorder import note_arrival, recorder
-from antipode.scope import Scope, current_block, current_scope, in_context, open_scope
+from antipode.scope import Scope, current_scope, open_scope
+from antipode.scope_context import current_block, in_context
 from antipode.scope_values import Removed
 from antipode.site import call_site
 from antipode.writeid import WriteId
@@ -41,6 +42,7 @@ def root() -> Scope:
     """Opens a new, empty scope and makes it the current one (paper table 2); it never clears a shared one."""
     opened = Scope()
     opened._outer = current_scope()
+    opened.open_within(opened._outer)
     otel.attach(in_context(opened))
     return opened
 

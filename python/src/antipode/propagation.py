@@ -39,8 +39,8 @@ from antipode.propagator import (
     instrument,
     uninstrument,
 )
-from antipode.scope import Scope, current_scope, in_context
-from antipode.scope_context import this_process
+from antipode.scope import Scope, current_scope
+from antipode.scope_context import in_context, this_process
 from antipode.settings import Mode, settings
 from antipode.shared_caches import NOT_MODIFIED, is_shared
 from antipode.trust import (

@@ -37,7 +37,8 @@ from antipode.carriers import (
     with_member,
 )
 from antipode.exchange import give, leaving, lineage_outside, take
-from antipode.scope import Scope, current_scope, in_context, scope_in
+from antipode.scope import Scope, current_scope
+from antipode.scope_context import in_context, scope_in
 from antipode.settings import Trust
 from antipode.trust import Caller, Decision, Direction, judge_request_out, report, trust_settings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,31 +14,12 @@ from antipode.expected_streams import ExpectedStreams
 from antipode.lineage import EMPTY, Lineage
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
 from antipode.recorder import note_arrival
-from antipode.scope_context import (
-    BLOCK,
-    HandingOver,
-    activate,
-    current_block,
-    current_scope,
-    in_context,
-    scope_in,
-    this_process,
-)
+from antipode.scope_context import activate, current_scope, this_process
 from antipode.scope_values import MOST_CHANGES, BarrierLooks, Change, Delivery, Gap, Removed, in_order
 from antipode.site import call_site
 from antipode.writeid import WriteId
 
-__all__ = [
-    "BLOCK",
-    "HandingOver",
-    "Scope",
-    "activate",
-    "current_block",
-    "current_scope",
-    "in_context",
-    "open_scope",
-    "scope_in",
-]
+__all__ = ["Scope", "current_scope", "open_scope"]
 
 
 class Scope:
@@ -96,6 +78,7 @@ class Scope:
         self._stopped = False
         self._holds = 0
         self._outer: Scope | None = None
+        self._within: weakref.ref[Scope] | None = None
         self.process = this_process()
         """The process that it was opened in."""
 
@@ -456,6 +439,18 @@ class Scope:
         task = current_task()
         return tuple(write for write in self.pending if write.task == task and not write.unknown)
 
+    def open_within(self, outer: Scope | None) -> None:
+        """Note the scope that is current where this one begins; not kept alive: a chain of tasks has no end."""
+        if outer is not None:
+            self._within = weakref.ref(outer)
+
+    def is_within(self, other: Scope) -> bool:
+        """Return whether it was opened while the other one was current, or one within that."""
+        each: Scope | None = self
+        while each is not None and each is not other:
+            each = None if each._within is None else each._within()
+        return each is not None
+
     # Ending it
 
     def stop(self) -> None:
@@ -496,6 +491,7 @@ class Scope:
 def open_scope(lineage: Lineage = EMPTY, *, kind: str = "root", delivery: Delivery | None = None) -> Iterator[Scope]:
     """Opens a scope for the block and closes it at its end: what middlewares and consumers use."""
     scope = Scope(lineage, kind=kind, delivery=delivery)
+    scope.open_within(current_scope())
     with activate(scope):
         try:
             yield scope

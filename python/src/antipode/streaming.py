@@ -8,7 +8,8 @@ from contextlib import nullcontext
 from typing import Final
 
 from antipode.propagation import is_expected, mark_unanswered, merge_response
-from antipode.scope import Scope, activate, current_scope
+from antipode.scope import Scope, current_scope
+from antipode.scope_context import activate
 
 _DETAIL: Final = "a response stream of {} is open: its lineage comes at its end"
 

@@ -12,7 +12,8 @@ import grpc
 from antipode.grpc.metadata import answered, changed, ended
 from antipode.grpc.targets import host_of
 from antipode.propagation import approved
-from antipode.scope import Scope, activate, current_scope
+from antipode.scope import Scope, current_scope
+from antipode.scope_context import activate
 from antipode.streaming import ResponseStream
 from antipode.trust import trust_settings
 

@@ -17,7 +17,7 @@ from aio_pika.patterns import RPC
 from antipode import Lineage, Mode, configure
 from antipode.messages import HEADER
 from antipode.questions import MOST, Questions
-from antipode.scope import activate
+from antipode.scope_context import activate
 from rabbit_regions import Consumer, Region, properties, wait_for
 from test_aio import channel_of
 

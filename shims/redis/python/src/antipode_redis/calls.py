@@ -14,7 +14,8 @@ from antipode.otel_context import current_context
 from antipode.pending import current_task, noted_site
 from antipode.reading import current_reading, reading_in
 from antipode.recorder import note_write
-from antipode.scope import current_scope, scope_in
+from antipode.scope import current_scope
+from antipode.scope_context import scope_in
 from antipode.store import Write
 from antipode.writeid import Ordered, WriteId
 from redis.exceptions import BusyLoadingError, NoPermissionError, NoScriptError, ReadOnlyError, ResponseError
