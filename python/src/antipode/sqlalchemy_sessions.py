@@ -92,10 +92,14 @@ class _Followed:
                 scope.end(self._scopes[scope].pop(store))
 
     def _may_be_changed_in(self, scope: Scope) -> bool:
-        """Return whether a scope that is not known to use it may: no open one is, and a task of it has it open."""
+        """Return whether a scope that is not known to use it may, because a task of it has it open.
+
+        Where open scopes use it, that is one within them: a thread has one request of many after the other.
+        """
         if scope is not current_scope() or self._tasks.isdisjoint((current_task(), threading.get_ident())):
             return False
-        return self._was_outside or all(each.closed for each in list(self._scopes))
+        users = list(self._scopes)
+        return self._was_outside or all(each.closed or scope.is_within(each) for each in users)
 
     def flush(self, session: Session) -> None:
         """The scope that flushes records the writes; what became of them nobody tells the others."""

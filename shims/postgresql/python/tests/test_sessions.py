@@ -9,6 +9,7 @@ import signal
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import copy_context
 from typing import Any, Final
 
 import antipode
@@ -107,6 +108,37 @@ def _nests(session: Session) -> None:
 
 
 CHANGES: Final = (_adds, _sets, _changes_in_place, _deletes, _relates)
+
+
+@pytest.mark.parametrize("change", [_sets, _changes_in_place, _deletes])
+def test_a_change_within_a_scope_within_that_of_the_session(
+    engine: sqlalchemy.Engine, change: Callable[[Session], None]
+) -> None:
+    """SCOPE-27: of an attribute nobody is told, so every scope within one that uses the session may have changed it."""
+    with antipode.scope() as outer, Session(engine) as session:
+        node = session.get_one(Node, "1")
+        with antipode.scope() as between, antipode.scope() as scope:
+            assert not is_marked(scope)
+            change(session)
+            assert node in [*session.dirty, *session.deleted]
+            assert is_marked(scope)
+            assert is_marked(outer)
+        session.rollback()
+        assert not is_marked(scope)
+        assert not is_marked(outer)
+    assert not is_marked(between)
+
+
+def test_a_scope_that_is_not_within_that_of_the_session_is_not_marked(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-15: a thread may have a request while an elder one goes on elsewhere."""
+    elsewhere = copy_context()
+    elder = elsewhere.run(antipode.root)
+    with Session(engine) as session:
+        elsewhere.run(_sets, session)
+        assert elsewhere.run(is_marked, elder)
+        with antipode.scope() as scope:
+            assert not is_marked(scope)
+        session.rollback()
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -291,7 +323,7 @@ def test_only_the_scope_that_uses_a_session(engine: sqlalchemy.Engine) -> None:
     with Session(engine) as session, antipode.scope() as first:
         session.add(Node(key="3"))
         with antipode.scope() as other:
-            assert not is_marked(other)
+            assert is_marked(other)  # it is within the first, and may have changed an attribute
             assert is_marked(first)
             session.commit()
             assert proved(other)
