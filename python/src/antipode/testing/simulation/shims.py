@@ -194,14 +194,15 @@ class PushShim(PositionShim):
         except (TimeoutError, ConnectionError):
             node.note_answer(begun, fails=True)
             raise
+        finally:
+            node.cluster.longest = max(node.cluster.longest, run.now - begun)
+            node.cluster.opening = max(node.cluster.opening, run.now - begun)
         number = 10_000 + len(run.channels)
         channel = Channel(node, number, on_change, server.reset, self.by_thread)
         run.channels[number] = channel
         node.channels.append(channel)
         if not self.by_thread:
             link.channel = channel
-        node.cluster.longest = max(node.cluster.longest, run.now - begun)
-        node.cluster.opening = max(node.cluster.opening, run.now - begun)
         return SimulatedWatch(channel)
 
 
