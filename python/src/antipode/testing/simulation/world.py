@@ -434,6 +434,7 @@ def deliver(channel: Channel, news: Sequence[tuple[str, float]]) -> None:
     """Tell the engine what a channel brought."""
     losses = [at for what, at in news if what == "loss"]
     if losses:
-        channel.on_loss()
+        # First: the engine may ask before the call returns.
         channel.node.told_of, channel.node.told_at = max(losses), channel.node.cluster.run.now
+        channel.on_loss()
     channel.on_change()
