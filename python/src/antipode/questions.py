@@ -14,6 +14,8 @@ MOST: Final = 10_000
 """Messages that were sent and whose scope is open; and queues."""
 _FEW: Final = 100
 UNTOLD: Final = "a message was sent to be answered, and nobody can tell which one is its answer"
+_NO_ANSWER: Final = object()
+"""In the place of an identifier: no message is known as the answer."""
 
 
 class Question:
@@ -82,7 +84,7 @@ class Questions:
     def after_fork(self) -> None:
         """A child has asked nothing."""
         self._lock = threading.RLock()  # what logs may publish
-        self._open: dict[tuple[Hashable, str | None], list[Question]] = {}
+        self._open: dict[tuple[Hashable, Hashable], list[Question]] = {}
         self._consumed: dict[Hashable, None] = {}
         self._size = 0
         self._due = _FEW
@@ -93,23 +95,23 @@ class Questions:
         if scope is None or place is None:
             return None
         question = Question(scope)
-        return Asking(self, place, identifier, question, is_kept=self._keep(place, identifier, question))
+        known_by: Hashable = _NO_ANSWER if identifier is None and not self._is_private(place) else identifier
+        return Asking(self, place, known_by, question, is_kept=self._keep(place, known_by, question))
 
-    def _keep(self, place: Hashable, identifier: str | None, question: Question) -> bool:
+    def _keep(self, place: Hashable, identifier: Hashable, question: Question) -> bool:
         """Keep a question, unless its answer has no identifier and may be that of another scope which waits there."""
         key = place, identifier
         with self._lock:
             if identifier is None:
                 self._forget(key, lambda each: each.answered or each.scope.closed)
-                others = any(each.scope is not question.scope for each in self._open.get(key, ()))
-                if others or not self._is_private(place):
+                if any(each.scope is not question.scope for each in self._open.get(key, ())):
                     return False
             self._open.setdefault(key, []).append(question)
             self._size += 1
             self._bound()
             return True
 
-    def _forget(self, key: tuple[Hashable, str | None], which: Callable[[Question], bool]) -> None:
+    def _forget(self, key: tuple[Hashable, Hashable], which: Callable[[Question], bool]) -> None:
         held = self._open.get(key)
         if held is not None:
             left = [each for each in held if not which(each)]
@@ -139,16 +141,20 @@ class Questions:
         """This process takes messages there from now on; a question may have been sent before."""
         with self._lock:
             if self._consumed.pop(place, self) is self:
-                waiting = [each for key, all_ in self._open.items() if key[0] == place for each in all_]
+                waiting = [(key[1], each) for key, all_ in self._open.items() if key[0] == place for each in all_]
             else:
                 waiting = []
             if isinstance(place, str):  # a channel's own place is consumed before anything is asked
                 self._consumed[place] = None
                 if len(self._consumed) > MOST:
                     del self._consumed[next(iter(self._consumed))]
-            if self._is_private(place):
-                for each in waiting:
+            is_private = self._is_private(place)
+            for identifier, each in waiting:
+                if identifier is _NO_ANSWER:
+                    each.scope.mark_incomplete("unanswered", detail=UNTOLD)
+                elif is_private:
                     each.wait()
+            self._forget((place, _NO_ANSWER), lambda _: True)
 
     def came(self, place: Hashable, identifier: str | None, join: Callable[[Scope], None]) -> None:
         """A message has come there: each open scope that asked so may be meant, the first before all."""
@@ -172,12 +178,12 @@ class Questions:
             consumed = not isinstance(asking.place, str) or asking.place in self._consumed
             if asking.place in self._consumed:  # what is used is forgotten last
                 self._consumed[asking.place] = self._consumed.pop(asking.place)
-            if asking.is_kept:
-                if private and consumed:
-                    question.wait()
-                return
-        if private or consumed:  # another process may consume a queue of a name of its own
+            is_known = asking.is_kept and asking.identifier is not _NO_ANSWER
+            if is_known and private and consumed:
+                question.wait()
+        if not is_known and (private or consumed):  # another process may consume a queue of a name of its own
             question.scope.mark_incomplete("unanswered", detail=UNTOLD)
+            self._withdraw(asking)
 
 
 class Asking:
@@ -186,7 +192,7 @@ class Asking:
     __slots__ = ("_questions", "identifier", "is_kept", "place", "question")
 
     def __init__(
-        self, questions: Questions, place: Hashable, identifier: str | None, question: Question, *, is_kept: bool
+        self, questions: Questions, place: Hashable, identifier: Hashable, question: Question, *, is_kept: bool
     ) -> None:
         self._questions = questions
         self.place = place

@@ -125,6 +125,21 @@ def test_an_answer_that_nobody_can_tell_leaves_the_scope_incomplete(a: Region) -
             assert one.lineage.serialize() == ACL
 
 
+def test_an_answer_by_a_named_queue_that_is_consumed_only_later(a: Region) -> None:
+    """SCOPE-29: without an identifier nobody can tell it, so only who consumes there is incomplete."""
+    queue, channel, own, seen = a.queue(), a.wrapped(), a.queue(), list[str]()
+    with antipode.scope() as scope:
+        ask(channel, queue, own, None)
+        with antipode.scope() as sender:
+            ask(channel, queue, a.queue(), None)  # another process has the answer
+        assert scope.lineage == antipode.EMPTY
+        channel.basic_consume(own, lambda *_: seen.append(scope.lineage.serialize()), auto_ack=True)
+        with answering(a, queue):
+            wait_for("the answer", lambda: channel.connection.process_data_events(0.05) or seen)
+        assert seen == ["1~_.i"]
+        assert sender.lineage == antipode.EMPTY
+
+
 def test_what_never_left_is_no_question_and_what_another_awaits_is_not_ours(a: Region) -> None:
     """SCOPE-29"""
     channel = a.wrapped()

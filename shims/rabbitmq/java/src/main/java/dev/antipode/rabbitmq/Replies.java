@@ -35,10 +35,10 @@ final class Replies {
   private static int size; // of all lists of questions
   private static int due = FEW; // at that size it is looked which scopes are closed
 
-  /** Where an answer comes, and what it bears: null for no identifier. */
-  private record Question(Object place, String id) {
+  /** Where an answer comes, and what it bears: null for no identifier; whether a message is known as the answer by that. */
+  private record Question(Object place, String id, boolean isTellable) {
     static Question of(Channel channel, String queue, String id) {
-      return new Question(queue.equals(DIRECT) ? channel : queue, id);
+      return new Question(queue.equals(DIRECT) ? channel : queue, id, id != null || isForAnswers(queue));
     }
   }
 
@@ -78,13 +78,9 @@ final class Replies {
     }
     Question question = Question.of(channel, queue, properties.getCorrelationId());
     Asked asked = new Asked(scope);
-    if (!isKept(question, queue, asked)) {
+    if (!isKept(question, asked)) {
       sending.send();
-      synchronized (OPEN) { // another process may consume a queue of a name of its own
-        if (isForAnswers(queue) || isConsumed(queue)) {
-          scope.streaming(UNTOLD);
-        }
-      }
+      scope.streaming(UNTOLD);
       return;
     }
     try {
@@ -99,7 +95,13 @@ final class Replies {
       throw error;
     }
     synchronized (OPEN) {
-      if (isForAnswers(queue) && isConsumed(queue)) { // else somebody else's is passed on, who has the answer
+      if (!isConsumed(queue)) { // another process may, who has the answer
+        return;
+      }
+      if (!question.isTellable) {
+        forget(question, each -> each == asked);
+        scope.streaming(UNTOLD);
+      } else if (isForAnswers(queue)) {
         asked.await();
       }
     }
@@ -121,11 +123,11 @@ final class Replies {
   }
 
   /** Keeps a question unless its answer has no identifier, and may be that of another scope which waits there, too. */
-  private static boolean isKept(Question question, String queue, Asked asked) {
+  private static boolean isKept(Question question, Asked asked) {
     synchronized (OPEN) {
       if (question.id == null) {
         forget(question, each -> each.isAnswered || each.scope.isClosed());
-        if (!isForAnswers(queue) || OPEN.getOrDefault(question, List.of()).stream().anyMatch(each -> each.scope != asked.scope)) {
+        if (question.isTellable && OPEN.getOrDefault(question, List.of()).stream().anyMatch(each -> each.scope != asked.scope)) {
           return false;
         }
       }
@@ -185,6 +187,9 @@ final class Replies {
           }
         });
       }
+      Question untellable = new Question(queue, null, false);
+      OPEN.getOrDefault(untellable, List.of()).forEach(asked -> asked.scope.streaming(UNTOLD));
+      forget(untellable, asked -> true);
     }
   }
 

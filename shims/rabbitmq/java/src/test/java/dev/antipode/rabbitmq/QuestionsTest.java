@@ -159,6 +159,12 @@ class QuestionsTest extends WithBroker {
     LineageScope sender = scope(); // the answer goes to another process
     askIn(sender, a.wrapped(), "of-another-process", null);
     assertThat(sender.lineage().hasContent()).isFalse();
+    LineageScope early = scope(); // it asks, and consumes only then
+    askIn(early, a.wrapped(), "named-and-consumed-later", null);
+    assertThat(early.lineage().hasContent()).isFalse();
+    answered(answers("named-and-consumed-later", seen), null, TEXT, seen);
+    assertThat(early.lineage().serialize()).isEqualTo(Lineage.EMPTY.markedIncomplete().serialize());
+    assertThat(sender.lineage().hasContent()).isFalse();
   }
 
   /** A queue for the answers of one scope at a time needs no identifiers; where two wait there, one cannot be told. */
