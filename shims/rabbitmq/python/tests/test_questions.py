@@ -65,6 +65,17 @@ def test_an_answer_joins_the_scope_that_asked(a: Region, place: str) -> None:
         assert antipode.serialize() == BOTH
 
 
+def test_an_answer_whose_question_was_written_in_octets(a: Region) -> None:
+    """SCOPE-29: pika takes octets in the place of any text."""
+    queue, channel, own, seen = a.queue(), a.wrapped(), a.queue(), list[Any]()
+    with antipode.scope() as scope, answering(a, queue):
+        octets = properties(reply_to=own.encode(), correlation_id=b"4\xc3\xa9")
+        channel.basic_publish("", queue, b"?", octets)
+        channel.basic_consume(own, lambda *_: seen.append(1), auto_ack=True)
+        wait_for("the answer", lambda: channel.connection.process_data_events(0.05) or seen)
+        assert scope.lineage.serialize() == ACL
+
+
 def test_an_answer_that_is_pulled_joins(a: Region) -> None:
     """SCOPE-29: by `basic_get`, and by `consume()`."""
     queue, channel = a.queue(), a.wrapped()

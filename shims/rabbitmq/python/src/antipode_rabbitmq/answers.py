@@ -30,9 +30,15 @@ if hasattr(os, "register_at_fork"):
 
 def place_of(channel: Any, queue: Any) -> Hashable | None:
     """Where an answer comes to this queue of a plain channel; None for no queue."""
+    queue = text_of(queue)
     if not isinstance(queue, str) or not queue:
         return None
     return channel if queue == _DIRECT else queue
+
+
+def text_of(name: Any) -> Any:
+    """Return what the broker is told by a name or an identifier: pika takes octets, too, and gives back text."""
+    return name.decode(errors="replace") if isinstance(name, bytes) else name
 
 
 def consuming(channel: Any, queue: Any) -> None:
@@ -50,7 +56,7 @@ def came(options: ChannelOptions, channel: Any, queue: Any, properties: Any) -> 
     headers = headers_of(properties)
     questions.came(
         place,
-        properties.correlation_id,
+        text_of(properties.correlation_id),
         lambda scope: join_message(
             scope,
             headers,

@@ -21,7 +21,7 @@ from antipode.writeid import Opaque, WriteId
 from pika.exceptions import ChannelWrongStateError, ConnectionWrongStateError, UnroutableError
 from pika.spec import BasicProperties
 
-from antipode_rabbitmq.answers import place_of, questions
+from antipode_rabbitmq.answers import place_of, questions, text_of
 from antipode_rabbitmq.marks import MARK_HEADER
 from antipode_rabbitmq.options import ChannelOptions, headers_of
 from antipode_rabbitmq.transaction import Transaction
@@ -101,7 +101,7 @@ class Outgoing:
         """It is sent now."""
         if getattr(self.properties, "reply_to", None) and self._store.records:
             place = place_of(self._channel, self.properties.reply_to)
-            self._asking = questions.ask(place, self.properties.correlation_id)
+            self._asking = questions.ask(place, text_of(self.properties.correlation_id))
         if self._version is not None:
             self._write = self._store.begin(self._key)
 
