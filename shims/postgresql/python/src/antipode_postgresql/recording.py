@@ -210,7 +210,7 @@ class RecordingBaseCursor:
     def _start_copy_gen(self, statement: Any, params: Any = None) -> Any:
         flow = self._antipode_flow
         if flow.binding.rests and flow.binding.records:
-            flow.announced = True  # it is a COPY, which reads nothing
+            flow.announced = True  # `copy` has waited for what it reads
             yield from self._conn._start_query()  # type: ignore[attr-defined]
             yield from flow.beside_gen(None)
         yield from super()._start_copy_gen(statement, params)  # type: ignore[misc]
