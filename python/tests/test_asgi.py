@@ -12,7 +12,8 @@ import antipode.asgi
 import antipode.httpx
 import httpx
 import pytest
-from antipode import WriteId, addresses, telemetry
+from antipode import WriteId, addresses
+from antipode.observers import events
 from antipode.session import Cookie
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("own_propagators")
 def late(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The stores of writes that were counted as late."""
     found: list[str] = []
-    monkeypatch.setattr(telemetry, "write_late", lambda store, site: found.append(store))
+    monkeypatch.setattr(events, "on_write_late", lambda store, site: found.append(store))
     return found
 
 

@@ -15,6 +15,7 @@ import antipode.asgi
 import httpx
 import pytest
 from antipode import Lineage, Scope, WriteId
+from antipode.observers import events
 from antipode.propagation import extract_response
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -240,11 +241,10 @@ def test_a_slow_reader_holds_the_writer_back(kind: str) -> None:
 
 @pytest.fixture
 def late(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    from antipode import telemetry
 
     caplog.set_level(logging.WARNING)
     found: list[str] = []
-    monkeypatch.setattr(telemetry, "write_late", lambda store, site: found.append(store))
+    monkeypatch.setattr(events, "on_write_late", lambda store, site: found.append(store))
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, WriteId, telemetry
+from antipode import Lineage, WriteId, observers
 from antipode.propagation import extract_request, inject_request
 from antipode.seal import Keys
 from antipode.settings import settings
@@ -98,7 +98,7 @@ class Absent:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
 import antipode, antipode.memory
-from antipode import telemetry
+from antipode import observers
 store = antipode.memory.Store("posts", lag=0.02)
 writer, reader = store.client("a"), store.client("b")
 writer.set("k", "outside")
@@ -112,7 +112,7 @@ with antipode.scope():
         antipode.barrier(timeout=0.05)
     except antipode.BarrierTimeout:
         pass
-print(telemetry.barriers["satisfied"], telemetry.barriers["timed_out"])
+print(observers.barriers["satisfied"], observers.barriers["timed_out"])
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stdout) == (0, "1 1\n"), ran.stderr
@@ -122,7 +122,7 @@ def test_a_lineage_from_outside_is_not_even_parsed() -> None:
     """TRUST-1: malformed, it would have left the scope incomplete."""
     with extract_request({"antipode-lineage": "no lineage"}, "203.0.113.7") as scope:
         assert scope.lineage.is_complete()
-    assert not telemetry.barriers["malformed"]
+    assert not observers.barriers["malformed"]
     with extract_request({"antipode-lineage": "no lineage"}, "10.0.0.7") as scope:
         assert not scope.lineage.is_complete()
 

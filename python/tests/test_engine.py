@@ -12,7 +12,7 @@ from typing import ClassVar
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Ordered, Verdict, WriteId, telemetry
+from antipode import Lineage, Ordered, Verdict, WriteId, observers
 from antipode.settings import reset_settings
 from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
@@ -111,9 +111,9 @@ def test_the_free_path_asks_nothing_and_expires() -> None:
 
         def passed_freely() -> bool:
             """The first barrier may have the server asked once more behind its back: no question of this one's."""
-            asked, free = log.asked, telemetry.barriers["free"]
+            asked, free = log.asked, observers.barriers["free"]
             antipode.barrier()
-            return log.asked == asked and telemetry.barriers["free"] == free + 1
+            return log.asked == asked and observers.barriers["free"] == free + 1
 
         until(passed_freely)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import antipode
 import pytest
-from antipode import Lineage, WriteId, telemetry
+from antipode import Lineage, WriteId, observers
 from antipode.need import Proof
 from antipode.server import Server
 from antipode.shim import Capabilities, Visibility
@@ -72,13 +72,13 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 def test_it_asks_nobody_and_is_counted(place: Place) -> None:
     """BAR-35: also where the lineage has just come in."""
-    asked, freely = [each.asked for each in place.replicas], telemetry.barriers["free"]
+    asked, freely = [each.asked for each in place.replicas], observers.barriers["free"]
     for _ in range(10):
         result = place.barrier(1.0)
         assert result.complete
         assert result.waited == 0
         assert [each.address for each in result.stores[STORE].servers] == ["first", "second"]
-    assert telemetry.barriers["free"] == freely + 10
+    assert observers.barriers["free"] == freely + 10
     assert [each.asked for each in place.replicas] == asked
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import Lineage, UnprovenKind, Verdict, WriteId, barrier_waits, telemetry
+from antipode import Lineage, UnprovenKind, Verdict, WriteId, barrier_waits, observers, telemetry
 from antipode.answering import Question
 from antipode.judgement import _judge_store
 from antipode.need import Group, Need
@@ -47,7 +47,7 @@ def test_a_server_that_joins_while_a_barrier_waits_is_waited_for(by_task: bool) 
     assert result.complete
     assert judged(result) == ["late", "joined"]
     assert result.waited >= waited
-    assert dict(telemetry.barriers) == {"satisfied": 1}
+    assert dict(observers.barriers) == {"satisfied": 1}
 
 
 @pytest.mark.parametrize("options", [{}, {"reach": "replica"}, {"require_complete": True}])

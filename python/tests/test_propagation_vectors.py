@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode import logs, telemetry
+from antipode import logs
 from antipode.carriers import (
     BAGGAGE_KEY,
     JAEGER_HEADER,
@@ -20,6 +20,7 @@ from antipode.carriers import (
 )
 from antipode.exchange import give, take
 from antipode.lineage import Lineage
+from antipode.observers import events
 from antipode.propagation import extract_request
 from antipode.shared_caches import is_shared
 from antipode.trust import Decision, Direction, TrustSettings
@@ -37,7 +38,7 @@ def cases(kind: str) -> list[Any]:
 def test_extract(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     logs.reset()
     counted: list[str] = []
-    monkeypatch.setattr(telemetry, "dropped", lambda reason, direction: counted.append(reason))
+    monkeypatch.setattr(events, "on_lineage_dropped", lambda reason, direction: counted.append(reason))
     headers = [(name, value) for name, value in case["headers"]]
     with extract_request(headers, "127.0.0.1") as scope:
         assert scope.lineage.serialize() == (case["text"] or "1")

@@ -12,7 +12,7 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Ordered, Scope, WriteId, logs, telemetry
+from antipode import Lineage, Ordered, Scope, WriteId, logs, observers, telemetry
 from antipode.carriers import Arrived
 from antipode.propagation import Inbound, inject_request
 from antipode.scope_context import activate
@@ -207,10 +207,10 @@ def test_each_outcome_is_counted_once(otel: Collected) -> None:
     elsewhere = WriteId("elsewhere", "k", Ordered("", 1))
 
     def outcome(*ids: WriteId, **options: Any) -> str:
-        before = dict(telemetry.barriers)
+        before = dict(observers.barriers)
         with antipode.scope(Lineage(ids)):
             antipode.barrier(timeout=0.05, on_timeout="proceed", on_unproven="proceed", **options)
-        changed = {name: count - before.get(name, 0) for name, count in telemetry.barriers.items()}
+        changed = {name: count - before.get(name, 0) for name, count in observers.barriers.items()}
         [(name, count)] = [(name, count) for name, count in changed.items() if count]
         assert count == 1
         return name
@@ -222,11 +222,11 @@ def test_each_outcome_is_counted_once(otel: Collected) -> None:
     assert outcome() == "free"
     with pytest.raises(antipode.BarrierIncomplete), antipode.scope(Lineage([object_of["well-store"], elsewhere])):
         antipode.barrier(require_complete=True)
-    assert telemetry.barriers["incomplete"] == 1
+    assert observers.barriers["incomplete"] == 1
     antipode.configure(max_waiters=0)
     assert outcome(object_of["late-store"]) == "overloaded"
-    assert otel.counts("antipode.barrier.count", "outcome") == telemetry.barriers
-    assert set(telemetry.barriers) == {
+    assert otel.counts("antipode.barrier.count", "outcome") == observers.barriers
+    assert set(observers.barriers) == {
         *("free", "satisfied", "timed_out", "unproven", "vacuous", "incomplete", "overloaded")
     }
 
@@ -239,7 +239,7 @@ def test_the_free_path_starts_no_span_and_calls_no_instrument(otel: Collected, m
         writer.set("k", "v")
         assert antipode.barrier(timeout=5).satisfied
         lineage = antipode.current_scope().lineage  # type: ignore[union-attr]
-        spans, counted = len(otel.exporter.get_finished_spans()), telemetry.barriers["free"]
+        spans, counted = len(otel.exporter.get_finished_spans()), observers.barriers["free"]
 
         def called(*_: object, **__: object) -> None:
             if threading.current_thread() is threading.main_thread():  # the thread that asks the server may count
@@ -255,7 +255,7 @@ def test_the_free_path_starts_no_span_and_calls_no_instrument(otel: Collected, m
         with antipode.scope():
             assert antipode.barrier().satisfied
     monkeypatch.undo()
-    assert telemetry.barriers["free"] == counted + 4
+    assert observers.barriers["free"] == counted + 4
     assert len(otel.exporter.get_finished_spans()) == spans
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode import telemetry, wire
+from antipode import wire
 from antipode.errors import MalformedLineageError
 from antipode.exchange import take
 from antipode.lineage import Lineage, Order
+from antipode.observers import events
 from antipode.scope import Scope
 from antipode.scope_context import activate
 from antipode.section import Section
@@ -185,7 +186,7 @@ def test_serialize_limits(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", cases("wire-header"))
 def test_header(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[str] = []
-    monkeypatch.setattr(telemetry, "dropped", lambda reason, direction: counted.append(reason))
+    monkeypatch.setattr(events, "on_lineage_dropped", lambda reason, direction: counted.append(reason))
     texts = wire.unwrap_header(case["values"])
     taken = take(texts, lambda text: Decision(True, text), Direction.REQUEST_IN, "")
     assert counted.count("malformed") == case["malformed"]

@@ -16,7 +16,8 @@ import antipode.requests
 import antipode.wsgi
 import pytest
 import requests
-from antipode import WriteId, telemetry
+from antipode import WriteId
+from antipode.observers import events
 from flask import Flask, Response, stream_with_context
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("own_propagators")
 def late(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The stores of writes that were counted as late."""
     found: list[str] = []
-    monkeypatch.setattr(telemetry, "write_late", lambda store, site: found.append(store))
+    monkeypatch.setattr(events, "on_write_late", lambda store, site: found.append(store))
     return found
 
 

@@ -7,7 +7,7 @@ comes back with responses and rests beside the data; `barrier()` waits until its
 from importlib import import_module
 from types import ModuleType
 
-from antipode import forks
+from antipode import forks, observers, records, telemetry
 from antipode.barrier import barrier, barrier_async
 from antipode.branches import Branch, branch, close, close_async
 from antipode.carry import carry, carry_all
@@ -41,6 +41,8 @@ from antipode.writeid import Opaque, Ordered, Version, WriteId
 __version__ = "0.1.0"
 
 forks.install()
+observers.add(records.DryRun())
+observers.add(telemetry.Telemetry())
 
 _SUBMODULES = frozenset(
     {

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from antipode import records, telemetry
+from antipode import records
 from antipode.barrier_log import BarrierLog
 from antipode.barrier_waits import BarrierWaits
 from antipode.branch_ids import BRANCHES
@@ -17,6 +17,7 @@ from antipode.free_path import free, proved, remember
 from antipode.judgement import enforce, judge
 from antipode.lineage import Lineage
 from antipode.need import shown
+from antipode.observers import barriers, events
 from antipode.plan import DEFAULT, OnTimeout, OnUnproven, OnVacuous, Plan, Timeout, _Default, make_plan, warn_vacuous
 from antipode.recorder import note_arrival
 from antipode.result import BarrierResult, StoreResult
@@ -158,7 +159,7 @@ def _begin(
     if needs is None:
         return plan
     result = _result(plan, True, 0.0, lambda: judge(plan, shown(plan.wanted()), 0.0, looked=False))
-    telemetry.barriers["free"] += 1
+    barriers["free"] += 1
     if plan.asked:
         records.count_enforced()
     remember(plan, result, needs)
@@ -236,11 +237,11 @@ def _tell(waits: BarrierWaits, result: BarrierResult, *, parked: bool) -> None:
     plan = waits.plan
     waited = parked or any(need.parked for need in waits.needs)
     outcome = _outcome(plan, result, overloaded=waits.group.overloaded)
-    telemetry.barriers[outcome if waited or outcome != "satisfied" else "free"] += 1
+    barriers[outcome if waited or outcome != "satisfied" else "free"] += 1
     if plan.vacuous:
         warn_vacuous(plan, call_site())
     if waited:
-        telemetry.barrier_waited(plan, result, waits.needs, outcome)
+        events.on_barrier_waited(plan, result, waits.needs, outcome)
 
 
 def _outcome(plan: Plan, result: BarrierResult, *, overloaded: bool) -> str:
@@ -264,5 +265,5 @@ def _record_only(plan: Plan) -> BarrierResult:
         warn_vacuous(plan, call_site())
     needs = records.follow(plan, call_site())
     verdicts = judge(plan, needs, 0.0, looked=True)
-    telemetry.barriers["vacuous" if plan.vacuous else "satisfied"] += 1
+    barriers["vacuous" if plan.vacuous else "satisfied"] += 1
     return _result(plan, True, 0.0, lambda: verdicts, left_out=_left_out(verdicts), dry_run=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from antipode import logs, lost_writes, telemetry
+from antipode import logs, lost_writes
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
+from antipode.observers import events
 from antipode.pending import PendingWrite
 from antipode.recorder import messages_of, named, recorder
 from antipode.scope import Scope, current_scope
@@ -52,15 +53,13 @@ class Taken:
         for reason, detail in self.gaps:
             scope.note_gap(reason, "", detail)
         if self.lineage.incomplete and not self.gaps and settings().mode is Mode.DRY_RUN:
-            from antipode import records
-
             for store in sorted(self.lineage.incomplete):
-                records.incomplete("received", store, scope=scope)
+                events.on_incomplete_lineage_received(store, scope)
 
     def tell(self, scope: Scope | None = None) -> None:
         """Count what is missing, as of this scope or else the current one (OBS-2, REC-17)."""
         for reason in self.missing:
-            telemetry.incomplete(reason, "", scope=scope)
+            events.on_lineage_incomplete(reason, "", scope)
 
 
 def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) -> Taken:
@@ -94,7 +93,7 @@ def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) 
             lineage = Lineage.deserialize(decision.text)
         except MalformedLineageError:
             malformed += 1
-            telemetry.dropped("malformed", direction.value)
+            events.on_lineage_dropped("malformed", direction.value)
             continue
         messages: list[str] = []
         if lineage.extensions:
@@ -113,11 +112,11 @@ def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) 
         detail = f"a lineage from {_shown(sender)} ({direction.words}) could not be read"
         _lose(taken, "malformed", direction, detail, "AP405")
     if oversize:
-        telemetry.dropped("oversize", direction.value)
+        events.on_lineage_dropped("oversize", direction.value)
         detail = f"what {_shown(sender)} sent ({direction.words}) has more than 16 texts, 16,384 octets or 512 writes"
         _lose(taken, "oversize", direction, detail, "AP408")
     if taken.lineage and not malformed:
-        telemetry.size(direction.value, len(taken.lineage.serialize()))
+        events.on_lineage_sized(direction.value, len(taken.lineage.serialize()))
     return taken
 
 
@@ -170,7 +169,7 @@ def give(
     if recording is not None and sender is not None:
         recording.sent(sender, message, fits if told is None else fits | told)
     text = outgoing_text(fits.serialize(), trust, purpose or _PURPOSES[direction])
-    telemetry.size(direction.value, len(text))
+    events.on_lineage_sized(direction.value, len(text))
     return text
 
 
@@ -185,7 +184,7 @@ def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | Non
     if fits is not lineage:
         left_out = sorted(set(lineage.stores) - set(fits.stores))
         for store in left_out:
-            telemetry.incomplete("budget", store)
+            events.on_lineage_incomplete("budget", store)
         logs.warn(
             "budget",
             f"a lineage of {len(lineage.serialize())} bytes passes the budget: what it holds of "
@@ -204,7 +203,7 @@ def lineage_outside(words: str, but: PendingWrite | None = None) -> Lineage:
     if not lost_writes.knows_lineages(but) or settings().mode is Mode.OFF:
         return EMPTY
     site = call_site()
-    telemetry.incomplete("unscoped", "")
+    events.on_lineage_incomplete("unscoped", "")
     logs.warn(
         f"unscoped {site}",
         f"what left outside any scope ({words}) is marked incomplete: nobody knows what it depends on. Hand "
@@ -225,14 +224,13 @@ def leaving(scope: Scope, *, answered: bool = False, target: str = "") -> Lineag
     lineage = scope.outgoing()
     if scope.streaming:
         for reason in sorted({stream.reason for stream in scope.streams.in_hand}):
-            telemetry.incomplete(reason, "")
+            events.on_lineage_incomplete(reason, "")
     if lineage is not scope.recorded_lineage:
         for store in sorted({write.store for write in scope.pending}):
-            telemetry.incomplete("pending", store, recorded=False)  # there is a record of the pending write itself
+            # There is a record of the pending write itself.
+            events.on_lineage_incomplete("pending", store, is_recorded=False)
     if answered and settings().mode is Mode.DRY_RUN:
-        from antipode import records
-
-        records.passed_on(scope, target)
+        events.on_lineage_passed_on(scope, target)
     block = current_block(scope)
     if block is not None:
         return block.hand_over(lineage)

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from antipode import telemetry
 from antipode.barrier import barrier, barrier_async
 from antipode.branch_ids import BRANCHES
 from antipode.errors import BarrierTimeout, ConfigurationError
 from antipode.judgement import unproven_error
 from antipode.lineage import EMPTY, Lineage
+from antipode.observers import events
 from antipode.reading import current_reading, reading
 from antipode.result import BarrierResult
 from antipode.scope import current_scope
@@ -31,7 +31,7 @@ def _fallback_place() -> Iterator[bool]:
     with _fallbacks_lock:
         placed = _fallbacks < settings().max_fallbacks
         _fallbacks += placed
-    telemetry.fallback("run" if placed else "refused")
+    events.on_fallback("run" if placed else "refused")
     try:
         yield placed
     finally:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from antipode import telemetry
 from antipode.barrier_log import BarrierLog
 from antipode.lineage import Lineage
+from antipode.observers import barriers
 from antipode.plan import DEFAULT, Asked, Plan, Timeout, _Default
 from antipode.result import BarrierResult
 from antipode.scope import current_scope
@@ -63,7 +63,7 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
             return None
     for server, _, _ in proof.needs:
         server.note_pass(now)
-    telemetry.barriers["free"] += 1
+    barriers["free"] += 1
     if BarrierLog.active:
         BarrierLog.note(store.name for store, _ in proof.stores)
     return proof.result

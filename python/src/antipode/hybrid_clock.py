@@ -15,7 +15,8 @@ import weakref
 from collections.abc import Callable
 from typing import Final
 
-from antipode import logs, telemetry
+from antipode import logs
+from antipode.observers import events
 from antipode.wire import MAX_COUNTER
 
 NODE_BITS: Final = 14
@@ -105,7 +106,7 @@ class HybridClock:
                 self._last = max(self._last, tick)
                 return True
             self._refused += 1
-        telemetry.dropped("implausible", "write")
+        events.on_lineage_dropped("implausible", "write")
         logs.warn(
             "clock",
             f"refused a version {ahead / (TICKS_PER_MS * 1000):.0f} s ahead of this machine's time: it is forged, or "

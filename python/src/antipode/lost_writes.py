@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import ModuleType
 
-from antipode import logs, telemetry
+from antipode import logs
+from antipode.observers import Write, events
 from antipode.pending import PendingWrite
 from antipode.settings import Mode, settings
 from antipode.site import call_site
-
-
-def _records() -> ModuleType:
-    from antipode import records  # which knows scopes, and they know this
-
-    return records
 
 
 class _Process:
@@ -57,9 +51,7 @@ def orphan(store: str) -> None:
     """Counts a write that no scope records."""
     know_lineage()
     site = call_site()
-    telemetry.write_lost("orphan", store, site)
-    if settings().mode is Mode.DRY_RUN:
-        _records().orphan(site, store)
+    events.on_write_lost("orphan", store, site)
     logs.warn(
         f"orphan {site}",
         f"a write to {logs.shown(store)} was made outside any scope, so nothing can wait for it. Open one with a "
@@ -71,9 +63,7 @@ def orphan(store: str) -> None:
 def of_closed_scope(store: str, opened_by: str) -> None:
     """Counts a write that came when its scope had ended (SCOPE-4)."""
     site = call_site()
-    telemetry.write_lost("closed", store, site)
-    if settings().mode is Mode.DRY_RUN:
-        _records().late_write(site, store, "closed")
+    events.on_write_lost("closed", store, site)
     logs.warn(
         f"closed-scope {site}",
         f"dropped a write to {logs.shown(store) or 'a store'}: its scope ({opened_by}) has ended. For work "
@@ -84,10 +74,7 @@ def of_closed_scope(store: str, opened_by: str) -> None:
 
 def after_header(store: str) -> None:
     """Counts a write that came when the response's header had left (PROP-16)."""
-    site = call_site()
-    telemetry.write_late(store, site)
-    if settings().mode is Mode.DRY_RUN:
-        _records().late_write(site, store, "sent")
+    events.on_write_late(store, call_site())
 
 
 def in_flight(writes: Iterable[PendingWrite]) -> None:
@@ -95,6 +82,4 @@ def in_flight(writes: Iterable[PendingWrite]) -> None:
     if settings().mode is Mode.DRY_RUN:
         for write in writes:
             if not write.unknown:
-                site = call_site()
-                telemetry.finding("concurrent_write", site)
-                _records().concurrent_write(site, write.store, write.site)
+                events.on_write_concurrent(call_site(), Write(write.store, write.site))

@@ -6,9 +6,10 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from antipode import counts, logs, telemetry
+from antipode import counts, logs
 from antipode.errors import PendingWriteError
 from antipode.lineage import EMPTY, Lineage, spelled_position
+from antipode.observers import Write, events
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 
@@ -84,12 +85,7 @@ def apply_on_pending(uncommitted: tuple[PendingWrite, ...]) -> None:
     site = call_site()
     names = ", ".join(sorted({write.store for write in uncommitted}))
     now = settings()
-    telemetry.finding("published_before_commit", site)
-    if now.mode is Mode.DRY_RUN:
-        from antipode import records
-
-        for write in uncommitted:
-            records.published_before_commit(site, write.store, write.site)
+    events.on_lineage_left_early(site, [Write(write.store, write.site) for write in uncommitted])
     if now.on_pending == "raise":
         raise PendingWriteError(
             f"a lineage leaves before the commit of {names}: readers cannot wait for it. Publish after commit. "

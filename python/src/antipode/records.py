@@ -18,11 +18,12 @@ from antipode.branch_ids import BRANCHES
 from antipode.following import FollowedWrite
 from antipode.held_records import HeldRecords
 from antipode.need import Need
+from antipode.observers import Observer, Write
 from antipode.plan import Plan
 from antipode.record_writer import RecordWriter
 from antipode.scope import Scope, current_scope
 from antipode.scope_values import BarrierLooks
-from antipode.settings import is_said, settings
+from antipode.settings import Mode, is_said, settings
 from antipode.site import call_site
 from antipode.store import Store, registry
 from antipode.verdict import Verdict
@@ -125,6 +126,48 @@ def incomplete(reason: str, store: str = "", site: str = "", scope: Scope | None
     where = {"site": site, "store": store, "reason": reason}
     more = {"origin": origin(scope or current_scope())}
     _often("incomplete", {name: word for name, word in where.items() if word}, more)
+
+
+class DryRun(Observer):
+    """Writes records of what the lower rooms say, where that is the mode."""
+
+    def on_write_lost(self, reason: str, store: str, site: str) -> None:
+        """Record it (REC-6)."""
+        if settings().mode is Mode.DRY_RUN:
+            if reason == "orphan":
+                orphan(site, store)
+            else:
+                late_write(site, store, reason)
+
+    def on_write_late(self, store: str, site: str) -> None:
+        """Record it."""
+        if settings().mode is Mode.DRY_RUN:
+            late_write(site, store, "sent")
+
+    def on_write_concurrent(self, site: str, write: Write) -> None:
+        """Record it."""
+        concurrent_write(site, write.store, write.site)
+
+    def on_lineage_left_early(self, site: str, uncommitted: Sequence[Write]) -> None:
+        """Record it, once a write."""
+        if settings().mode is Mode.DRY_RUN:
+            for write in uncommitted:
+                published_before_commit(site, write.store, write.site)
+
+    def on_lineage_incomplete(
+        self, reason: str, store: str, scope: Scope | None = None, *, is_recorded: bool = True
+    ) -> None:
+        """Record it."""
+        if is_recorded and settings().mode is Mode.DRY_RUN:
+            incomplete(reason, store, call_site(), scope)
+
+    def on_incomplete_lineage_received(self, store: str, scope: Scope) -> None:
+        """Record it."""
+        incomplete("received", store, scope=scope)
+
+    def on_lineage_passed_on(self, scope: Scope, target: str) -> None:
+        """Record it where it had come from elsewhere."""
+        passed_on(scope, target)
 
 
 def _often(kind: str, where: Record, more: Record | None = None) -> None:

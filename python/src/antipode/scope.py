@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from antipode import counts, lost_writes, telemetry, unflushed
+from antipode import counts, lost_writes, unflushed
 from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
 from antipode.expected_streams import ExpectedStreams
 from antipode.lineage import EMPTY, Lineage
+from antipode.observers import events
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
 from antipode.recorder import note_arrival
 from antipode.scope_context import activate, current_scope, this_process
@@ -289,7 +290,7 @@ class Scope:
             self._lineage = self._lineage.marked_incomplete(*stores)
         for store in stores or ("",):
             self.note_gap(reason, store, detail)
-            telemetry.incomplete(reason, store)
+            events.on_lineage_incomplete(reason, store)
 
     def note_gap(self, reason: str, store: str = "", detail: str = "") -> None:
         """Keeps a reason for the barrier's `gaps` without marking the lineage (an untrusted one was dropped)."""
@@ -479,7 +480,7 @@ class Scope:
         """Drops an entry that cannot be true, and marks its store: what it absorbed is lost (LIN)."""
         with self._lock:
             self._lineage = self._lineage.without(write_id)
-        telemetry.dropped("implausible", "write")
+        events.on_lineage_dropped("implausible", "write")
         self.mark_incomplete("implausible", write_id.store, detail=detail)
 
     def __repr__(self) -> str:

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from antipode import logs, telemetry
+from antipode import logs
 from antipode.background import Background
 from antipode.branch_ids import BRANCHES
 from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
 from antipode.need import Need, Proof, end_without, release_all
+from antipode.observers import events
 from antipode.own_faults import is_own_fault
 from antipode.pace import RETRY_S, Pace
 from antipode.poller import Poller
@@ -407,7 +408,7 @@ class Server:
             return False
         self._reach.note_answer()
         if not shim.own_pace:  # such a shim counts its questions by itself
-            telemetry.request(self.store.name, "wait" if wanted else "probe")
+            events.on_server_asked(self.store.name, "wait" if wanted else "probe")
         now = self._answered_at = time.monotonic()
         self._renewal.end_question(now - began_at)
         if self._asked_under != self.generation:
@@ -453,7 +454,7 @@ class Server:
         self.close_channel()
         now = time.monotonic()
         self._reach.note_silence(error, asked_at, now, self.ask_timeout)
-        telemetry.request(self.store.name, "probe")
+        events.on_server_asked(self.store.name, "probe")
         if not self.is_out(now):
             return
         with self._lock:

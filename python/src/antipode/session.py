@@ -20,10 +20,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from antipode import logs, telemetry
+from antipode import logs
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.exchange import fitted
 from antipode.lineage import EMPTY, Lineage
+from antipode.observers import events
 from antipode.scope import Scope, current_scope
 from antipode.seal import Keys, SealState, open_seal, seal
 from antipode.settings import Mode, settings
@@ -133,7 +134,7 @@ class Cookie(Session):
             if state is SealState.VALID:
                 found |= _parsed(text)
             elif state is not SealState.EXPIRED:
-                telemetry.dropped("seal", Direction.SESSION_IN)
+                events.on_lineage_dropped("seal", Direction.SESSION_IN)
                 logs.warn(
                     "session",
                     f"a session's lineage was dropped, for its seal is {state}.",
@@ -355,8 +356,8 @@ def _parsed(text: str) -> Lineage:
     try:
         lineage = Lineage.deserialize(text)
     except MalformedLineageError:
-        telemetry.dropped("malformed", Direction.SESSION_IN)
-        telemetry.incomplete("malformed", "")
+        events.on_lineage_dropped("malformed", Direction.SESSION_IN)
+        events.on_lineage_incomplete("malformed", "")
         logs.warn(
             "session",
             "a session's lineage could not be read: what it held is missing.",
@@ -365,7 +366,7 @@ def _parsed(text: str) -> Lineage:
         )
         return EMPTY.marked_incomplete()
     if lineage:
-        telemetry.size(Direction.SESSION_IN, len(text))
+        events.on_lineage_sized(Direction.SESSION_IN, len(text))
     return lineage
 
 
@@ -411,7 +412,7 @@ def _keep(kept: MutableMapping[str, Any], lineage: Lineage, came: Lineage, scope
             logs.warn("session whole", _WHOLE, code="AP410")
         lineage |= _load(kept).added_to(came)
     text = fitted(lineage, now.budget_bytes, Direction.SESSION_OUT, scope).serialize()
-    telemetry.size(Direction.SESSION_OUT, len(text))
+    events.on_lineage_sized(Direction.SESSION_OUT, len(text))
     name = f"{_ENTRY}.{secrets.token_hex(_NAME_OCTETS)}" if has_rows else _ENTRY
     kept[name] = {"lineage": text, "until": time.time() + now.session_ttl}
     if has_rows and scope is not None:

@@ -104,7 +104,7 @@ class Shim(ABC):
     own_pace: ClassVar[float] = 0.0
     """Seconds, for stores that neither push nor block: the shim itself spaces its questions, object by object, and
     `visible` answers between them from the last one. It is called so often while somebody waits, without back-off.
-    Such a shim counts its questions by itself (`telemetry.request`)."""
+    Such a shim counts its questions by itself (`events.on_server_asked`)."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

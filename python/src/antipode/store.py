@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from antipode import telemetry
 from antipode.branch_ids import BRANCHES
 from antipode.counts import Counted
 from antipode.errors import ConfigurationError, UnknownStoreError
+from antipode.observers import events
 from antipode.recorder import recorder
 from antipode.setting_words import did_you_mean
 from antipode.settings import Mode, mode_of, settings, settings_generation, store_settings, timeout_of
@@ -325,8 +325,4 @@ def stores() -> list[Store]:
 
 def note_marks(store: str, missing: str | None) -> None:
     """A shim says that it may not mark this store's epochs, and why; None: it may."""
-    telemetry.start()
-    if missing is None:
-        telemetry.marks_missing.pop(store, None)
-    else:
-        telemetry.marks_missing[store] = missing
+    events.on_marks_missing(store, missing)

@@ -6,7 +6,6 @@ Names, units and attributes are those of the specification; without an OpenTelem
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
 
-from antipode.settings import Mode, settings
+from antipode.observers import Observer, Write, barriers
+from antipode.settings import settings
 from antipode.site import call_site
 from antipode.verdict import Verdict
 
@@ -22,15 +22,11 @@ if TYPE_CHECKING:
     from antipode.need import Need
     from antipode.plan import Asked, Plan
     from antipode.result import BarrierResult
-    from antipode.scope import Scope
     from antipode.store import Store
 
 INSTRUMENTATION: Final = "antipode"
 MOST_SITES: Final = 1000
 _sites: set[str] = set()
-
-barriers: Counter[str] = Counter()
-"""Barriers by outcome, the free ones included: plain integers, read by an observable counter."""
 
 marks_missing: dict[str, str] = {}
 """Stores whose epochs this process may not mark, with the reason."""
@@ -127,15 +123,8 @@ def dropped(reason: str, direction: str) -> None:
     _instruments().lineage_dropped.add(1, {"antipode.reason": reason, "antipode.direction": direction})
 
 
-def incomplete(reason: str, store: str, *, recorded: bool = True, scope: Scope | None = None) -> None:
-    """A lineage became incomplete in this process. `recorded`: dry-run writes a record of it, too (REC-17).
-
-    `scope`: where that is not the current one.
-    """
-    if recorded and settings().mode is Mode.DRY_RUN:
-        from antipode import records
-
-        records.incomplete(reason, store, call_site(), scope)
+def incomplete(reason: str, store: str, scope: object = None, *, is_recorded: bool = True) -> None:
+    """A lineage became incomplete in this process."""
     _instruments().lineage_incomplete.add(1, {"antipode.reason": reason, "antipode.store": _known(store)})
 
 
@@ -275,3 +264,33 @@ def request(store: str, purpose: str) -> None:
 def lag(store: str, region: str, seconds: float) -> None:
     """A wait saw a write become visible so long after it was asked for."""
     _instruments().replica_lag.record(seconds, {"antipode.store": store, "antipode.region": region})
+
+
+def _marks(store: str, reason: str | None) -> None:
+    start()
+    if reason is None:
+        marks_missing.pop(store, None)
+    else:
+        marks_missing[store] = reason
+
+
+class Telemetry(Observer):
+    """Counts and measures what the lower rooms say (OBS)."""
+
+    on_lineage_dropped = staticmethod(dropped)
+    on_lineage_incomplete = staticmethod(incomplete)
+    on_lineage_sized = staticmethod(size)
+    on_write_lost = staticmethod(write_lost)
+    on_write_late = staticmethod(write_late)
+    on_fallback = staticmethod(fallback)
+    on_server_asked = staticmethod(request)
+    on_marks_missing = staticmethod(_marks)
+    on_barrier_waited = staticmethod(barrier_waited)
+
+    def on_lineage_left_early(self, site: str, uncommitted: Sequence[Write]) -> None:
+        """Count one finding, however many writes there are."""
+        finding("published_before_commit", site)
+
+    def on_write_concurrent(self, site: str, write: Write) -> None:
+        """Count a finding."""
+        finding("concurrent_write", site)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from antipode import logs, telemetry
+from antipode import logs
 from antipode.addresses import (
     is_hop,
     is_private,
@@ -24,6 +24,7 @@ from antipode.addresses import (
     peer_of,
     public_address_in,
 )
+from antipode.observers import events
 from antipode.peers import LABELS, Peers, lower
 from antipode.seal import NO_KEYS, Keys, Purpose, SealState, open_seal, seal, strip_seal
 from antipode.settings import Trust, settings, settings_generation
@@ -357,7 +358,7 @@ def _bare_host(host: str) -> tuple[str, bool]:
 
 def report(decision: Decision, direction: Direction, sender: str = "") -> None:
     """Counts a lineage that did not pass, and says once a minute which setting would change that."""
-    telemetry.dropped("seal" if decision.reason is Reason.SEAL else "untrusted", direction.value)
+    events.on_lineage_dropped("seal" if decision.reason is Reason.SEAL else "untrusted", direction.value)
     cure = _CURES.get(decision.reason)
     if cure is None:
         return  # the operator asked for exactly this

@@ -12,7 +12,7 @@ from typing import Any
 
 import antipode
 import antipode.memory
-from antipode import Lineage, need, telemetry
+from antipode import Lineage, need, observers
 from antipode.errors import BarrierTimeout
 from antipode.need import Group
 
@@ -55,7 +55,7 @@ def _free(rounds: int, stores: int) -> Iterator[Figure]:
     barrier = antipode.barrier
     with antipode.scope():
         _written(stores)
-        freely, calls = telemetry.barriers["free"], 0
+        freely, calls = observers.barriers["free"], 0
         times = []
         for _ in range(rounds):
             barrier(timeout=DEADLINE_S)  # whatever the pause between rounds did to the watermark
@@ -64,7 +64,7 @@ def _free(rounds: int, stores: int) -> Iterator[Figure]:
                 barrier()
             times.append((time.thread_time_ns() - start) / 1000 / CALLS)
             calls += CALLS
-        share = (telemetry.barriers["free"] - freely) / (calls + rounds)
+        share = (observers.barriers["free"] - freely) / (calls + rounds)
     yield Figure(
         f"barrier_satisfied_{stores}",
         f"a satisfied barrier on {stores} store{'s'[: stores > 1]}, repeated in its scope",

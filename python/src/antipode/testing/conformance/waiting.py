@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from antipode import telemetry
+from antipode import observers
 from antipode.barrier import barrier, barrier_async
 from antipode.errors import BarrierTimeout
 from antipode.lineage import Lineage
@@ -223,7 +223,7 @@ class Waiting(Cases):
         with scope():
             store.write(store.new_key(), "v")
             assert barrier(timeout=store.patience).satisfied
-            before = telemetry.barriers["free"]
+            before = observers.barriers["free"]
             for _ in range(10):
                 assert barrier(timeout=store.patience).satisfied
-            assert telemetry.barriers["free"] == before + 10
+            assert observers.barriers["free"] == before + 10

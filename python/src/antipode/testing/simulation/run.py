@@ -11,7 +11,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import antipode
-from antipode import announcement, free_path, logs, plan, telemetry
+from antipode import announcement, free_path, logs, observers, plan
 from antipode.discovery import REFRESH_S
 from antipode.errors import BarrierIncomplete
 from antipode.lineage import Lineage
@@ -74,7 +74,7 @@ def _forget() -> None:
     reset_settings()
     logs.reset()
     announcement.reset()
-    telemetry.barriers.clear()
+    observers.barriers.clear()
     plan.check_name.cache_clear()
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 
-from antipode import telemetry
 from antipode.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
 from antipode.hybrid_clock import NODE_BITS, HybridClock
 from antipode.lineage import EMPTY, Lineage
+from antipode.observers import events
 from antipode.recent import Recent
 from antipode.scope import current_scope
 from antipode.settings import settings
@@ -99,7 +99,7 @@ class Binding:
 
     def incomplete(self, reason: str) -> None:
         """Counts a lineage that became incomplete here."""
-        telemetry.incomplete(reason, self.store.name)
+        events.on_lineage_incomplete(reason, self.store.name)
 
     @property
     def merges(self) -> bool:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any, Final
 from uuid import uuid4
 
-from antipode import logs, telemetry
+from antipode import logs
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
 from antipode.messages import HEADER, JMS_HEADER
+from antipode.observers import events
 from antipode.questions import Asking
 from antipode.queue_messages import carried_lineages, text_to_send
 from antipode.scope import current_scope
@@ -247,7 +248,7 @@ def _no_room(options: ChannelOptions, properties: Any, stamped: Any, rest: dict[
         raise ConfigurationError(
             f'{words}. Put less into its headers, raise frame_max, or say on_no_room="send".', code="AP510"
         )
-    telemetry.incomplete("budget", options.store.name)
+    events.on_lineage_incomplete("budget", options.store.name)
     logs.warn(f"no room {options.store.name}", f"{words}; it is sent without. Put less into its headers.", code="AP510")
     # Where there is room for that much, what was lost does not look empty.
     lost = outgoing_text(EMPTY.marked_incomplete().serialize(), trust_settings(), Purpose.MESSAGE)

@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from antipode import logs, telemetry
+from antipode import logs
 from antipode.at_rest import lineage_at_rest
 from antipode.envelope import Opened, close_envelope, open_envelope
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage
+from antipode.observers import events
 from antipode.store import StoreOptions
 from antipode.trust import Direction
 from redis.exceptions import DataError
@@ -127,8 +128,8 @@ class Envelopes:
         opened = open_envelope(raw)
         found.append(opened)
         if opened.fault:
-            telemetry.dropped("malformed", Direction.MESSAGE_IN.value)
-            telemetry.incomplete("malformed", self.store)
+            events.on_lineage_dropped("malformed", Direction.MESSAGE_IN.value)
+            events.on_lineage_incomplete("malformed", self.store)
             logs.warn(
                 f"envelope {self.store}",
                 f"a value of {self.store} is {opened.fault}: the application gets it as it stands, and what it depends "

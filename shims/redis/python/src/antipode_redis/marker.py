@@ -14,8 +14,9 @@ import time
 import weakref
 from typing import Any, Final
 
-from antipode import logs, telemetry
+from antipode import logs
 from antipode.background import Background, Bell
+from antipode.observers import events
 from antipode.settings import settings
 from antipode.store import note_marks
 from antipode.writeid import Ordered
@@ -166,7 +167,7 @@ class Marker:
             reply = session.ask(pack("EVAL", marks.MARK, *words))[0]
         if isinstance(reply, ServerError):
             raise reply
-        telemetry.request(self.store, "mark")
+        events.on_server_asked(self.store, "mark")
         return reply[0].decode(), int(reply[1]) / 1000
 
     def _refused(self, error: ServerError) -> float:

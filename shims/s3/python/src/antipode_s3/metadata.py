@@ -13,9 +13,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from antipode import telemetry
 from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.lineage import EMPTY, Lineage
+from antipode.observers import events
 from antipode.trust import trust_settings
 from antipode.wire import MAX_COUNTER
 from antipode.writeid import Ordered
@@ -83,7 +83,7 @@ def with_rest(
         return None
     text = text_at_rest(lineage, lineage_out)
     if text and len(text) + 1 > room:
-        telemetry.incomplete("budget", store)
+        events.on_lineage_incomplete("budget", store)
         text = text_at_rest(lineage.fit(max(room - 1 - trust_settings().seal_length, 0)), lineage_out)
         if len(text) + 1 > room:
             text = text_at_rest(EMPTY.marked_incomplete(), lineage_out)

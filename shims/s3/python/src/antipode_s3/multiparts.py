@@ -15,8 +15,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final
 
-from antipode import telemetry
 from antipode.hybrid_clock import seconds_of
+from antipode.observers import events
 from antipode.store import Write
 from antipode.writeid import Opaque
 
@@ -50,7 +50,7 @@ def create(client: Any, binding: Binding, operation: str, params: dict[str, Any]
     beside = outgoing(binding)
     if not client._antipode_managed or is_copy():  # nobody has looked at a copy's source
         beside = beside.marked_incomplete(binding.store.name)
-        telemetry.incomplete("multipart", binding.store.name)
+        events.on_lineage_incomplete("multipart", binding.store.name)
     version = Versioned(binding, key, params.get("Metadata"), beside=beside, apart=True)
     write = binding.store.begin(key)
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import uniform
 from typing import Final
 
-from antipode import telemetry
+from antipode.observers import events
 from antipode.shim import NOT_YET, UnprovenKind, Visibility, unproven
 from antipode.verdict import Verdict
 from antipode.writeid import WriteId
@@ -124,7 +124,7 @@ class Session:
         asked = self.bucket.requests - before
         self._tokens -= asked
         for _ in range(asked):
-            telemetry.request(self._store, "wait")
+            events.on_server_asked(self._store, "wait")
 
     def _ask_one(self, write_id: WriteId) -> None:
         turn = self._turns[write_id]

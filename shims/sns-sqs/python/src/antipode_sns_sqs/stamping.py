@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from antipode import logs, telemetry
+from antipode import logs
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
 from antipode.messages import JMS_HEADER
+from antipode.observers import events
 from antipode.queue_messages import is_lineage, text_to_send
 from antipode.trust import Purpose, outgoing_text, trust_settings
 from antipode.writeid import WriteId
@@ -106,5 +107,5 @@ def _no_room(binding: Binding, why: str, cure: str) -> None:
     words = f"a message to {store} has no room for its lineage: {why}"
     if binding.on_no_room == "raise":
         raise ConfigurationError(f'{words}. {cure}, or say on_no_room="send".', code="AP510")
-    telemetry.incomplete("budget", store)
+    events.on_lineage_incomplete("budget", store)
     logs.warn(f"no room {store}", f"{words}; it is sent without. {cure}.", code="AP510")

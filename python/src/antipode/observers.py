@@ -1,0 +1,99 @@
+"""The observer port: the lower rooms say what happens, and none of them knows who listens.
+
+Telemetry and dry-run are observers; `antipode` adds them when it is imported. An event that no observer takes is one
+call that does nothing, and one that a single observer takes is that observer's own method. The free path of a barrier
+calls nobody: it adds to `barriers`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+barriers: Final[Counter[str]] = Counter()
+"""Barriers by outcome, the free ones included: plain integers, so that counting one costs a look-up."""
+
+
+class Write(NamedTuple):
+    """A write as observers have it: its store, and where it was begun as far as that is known."""
+
+    store: str
+    site: str
+
+
+class Observer:
+    """Takes the events that it overrides; the others do nothing.
+
+    Any thread may call it, also one that holds a scope's lock: it neither waits nor raises, and asks no scope for its
+    lineage.
+    """
+
+    def on_lineage_dropped(self, reason: str, direction: str) -> None:
+        """Take that a lineage was not believed or not understood (OBS-2)."""
+
+    def on_lineage_incomplete(self, reason: str, store: str, scope: Any = None, *, is_recorded: bool = True) -> None:
+        """Take that a lineage became incomplete in this process.
+
+        Args:
+            reason: one of OBS-2.
+            store: what it is incomplete in; empty for anywhere.
+            scope: whose lineage it is, where that is not the current one.
+            is_recorded: whether dry-run makes a record of it (REC-17); it does not where another record says so.
+        """
+
+    def on_incomplete_lineage_received(self, store: str, scope: Any) -> None:
+        """Take that a lineage which came in was incomplete in this store already (REC-17)."""
+
+    def on_lineage_sized(self, direction: str, length: int) -> None:
+        """Take that a lineage of so many bytes went in this direction."""
+
+    def on_lineage_passed_on(self, scope: Any, target: str) -> None:
+        """Take that a scope's lineage leaves with a call to this host (REC-18); told in dry-run alone."""
+
+    def on_lineage_left_early(self, site: str, uncommitted: Sequence[Write]) -> None:
+        """Take that a lineage left at this site before the commit of its own task's writes (SCOPE-18)."""
+
+    def on_write_concurrent(self, site: str, write: Write) -> None:
+        """Take that a lineage left while another task's write was in flight (SCOPE-18); told in dry-run alone."""
+
+    def on_write_lost(self, reason: str, store: str, site: str) -> None:
+        """Take that no scope has a write: made outside any (`orphan`), or after its scope had ended (`closed`)."""
+
+    def on_write_late(self, store: str, site: str) -> None:
+        """Take that a write was made after the response's header had left (PROP-16)."""
+
+    def on_fallback(self, outcome: str) -> None:
+        """Take that a fallback read was `run` or `refused`."""
+
+    def on_server_asked(self, store: str, purpose: str) -> None:
+        """Take that a server was asked because somebody waits: `wait`, `probe` or `mark`."""
+
+    def on_marks_missing(self, store: str, reason: str | None) -> None:
+        """Take why this process may not mark a store's epochs; None: it may."""
+
+    def on_barrier_waited(self, plan: Any, result: Any, needs: Sequence[Any], outcome: str) -> None:
+        """Take what came of a barrier that had to wait (OBS-1)."""
+
+
+_EVENTS: Final = tuple(name for name in vars(Observer) if name.startswith("on_"))
+_observers: list[Observer] = []
+events: Final = Observer()
+"""What is called: each event goes to those who take it."""
+
+
+def add(observer: Observer) -> None:
+    """Have an observer take its events from now on."""
+    _observers.append(observer)
+    for name in _EVENTS:
+        own = [getattr(each, name) for each in _observers if getattr(type(each), name) is not getattr(Observer, name)]
+        if own:
+            setattr(events, name, own[0] if len(own) == 1 else _all(own))
+
+
+def _all(own: Sequence[Callable[..., None]]) -> Callable[..., None]:
+    def tell(*args: Any, **options: Any) -> None:
+        for each in own:
+            each(*args, **options)
+
+    return tell
