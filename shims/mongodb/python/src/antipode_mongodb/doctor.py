@@ -7,16 +7,15 @@ from typing import Any, Final
 
 from antipode.administration import EpochRecord, Finding, Level
 from antipode.errors import UnfitStoreError
-from antipode.verdict import Verdict
 from pymongo.errors import OperationFailure, PyMongoError
 
-from antipode_mongodb import branch_rows, judging, marks, tombstones
+from antipode_mongodb import judging, marks, tombstones
 from antipode_mongodb.flavour import GRANT, Flavour, NotReadyError, examine
 from antipode_mongodb.targets import target_of
 
 _TIMEOUT_S: Final = 5.0
 _MOST_DATABASES: Final = 50
-_OWN: Final = frozenset({"admin", "config", "local", branch_rows.DATABASE})
+_OWN: Final = frozenset({"admin", "config", "local", marks.DATABASE})
 _ASK_AGAIN: Final = "see that the address, the login and the network are right, and ask again"
 
 
@@ -32,7 +31,7 @@ def diagnose(target: Any) -> list[Finding]:
             return [
                 Finding(Level.UNKNOWN, f"may not be asked: {error}", "nothing can be said of it", GRANT, code="AP203")
             ]
-        return [*_of_server(client, flavour), *_of_databases(client, flavour), _of_branches(client)]
+        return [*_of_server(client, flavour), *_of_databases(client, flavour)]
     except (OSError, PyMongoError) as error:
         why = "barriers leave it out and are not complete"
         words = str(error) if isinstance(error, NotReadyError) else f"does not answer: {type(error).__name__}"
@@ -95,22 +94,6 @@ def _of_databases(client: Any, flavour: Flavour) -> Iterator[Finding]:
                 tombstones.cure(name),
                 code="AP213",
             )
-
-
-def _of_branches(client: Any) -> Finding:
-    """Whether branches can be kept here. Most stores keep none: that there is no place for them risks nothing else."""
-    try:
-        there = branch_rows.is_there(client)
-        if there:
-            branch_rows.find(client, ["0" * 32])
-            return Finding(Level.OK, f"branches: {branch_rows.TABLE} is there")
-        words = ", or none with its index"
-    except OperationFailure as error:
-        if judging.refused(error).verdict is Verdict.NOT_YET:
-            raise OSError(str(error)) from error
-        words = f" that this login may read ({error})"
-    why = "configure(branches=…) refuses this store, and branches are unproven"
-    return Finding(Level.OK, f"branches: no collection {branch_rows.TABLE}{words}", why, branch_rows.cure("STORE"))
 
 
 def epochs(target: Any) -> list[EpochRecord]:

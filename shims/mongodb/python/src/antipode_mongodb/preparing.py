@@ -8,18 +8,15 @@ from typing import Final
 
 from antipode.administration import Step, Wanted
 from antipode.errors import ConfigurationError, UnfitStoreError
-from pymongo.errors import NotPrimaryError, OperationFailure
+from pymongo.errors import OperationFailure
 
-from antipode_mongodb import branch_rows, tombstones
+from antipode_mongodb import tombstones
 from antipode_mongodb.flavour import GRANT, examine
 from antipode_mongodb.targets import Target, target_of
 
 OPTIONS: Final[Mapping[str, str]] = {
-    "database": "the store's database; for several: names with commas between (the store's name)",
-    "branches": "yes: also the collection of branches, for configure(branches=…)",
+    "database": "the store's database; for several: names with commas between (the store's name)"
 }
-CLUSTER_MONITOR: Final = {"role": "clusterMonitor", "db": "admin"}
-_BRANCHES: Final = "without it branches can be neither closed nor looked up"
 _PRIMARY: Final = "this server takes no writes: name the primary"
 _TIMEOUT_S: Final = 5.0
 _NOT_FOUND: Final = 59
@@ -39,23 +36,15 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
         )
         for name in names
     ]
-    user = wanted.user or "USER"
-    grant = GRANT.replace("USER", user)
+    grant = GRANT.replace("USER", wanted.user or "USER")
     steps.append(
         Step(
             "mongosh",
             grant,
             "of a replica set: its id names the history of its positions; without the right wrap() refuses it",
-            None if wanted.user is None else partial(_grant, target, wanted.user, CLUSTER_MONITOR),
+            None if wanted.user is None else partial(_grant, target, wanted.user),
         )
     )
-    if wanted.options.get("branches", "no") not in ("", "no"):
-        grant = branch_rows.GRANT.replace("USER", user)
-        run = None if wanted.user is None else partial(_grant, target, wanted.user, branch_rows.ROLE)
-        steps += [
-            Step("mongosh", branch_rows.CREATE, _BRANCHES, partial(_make_rows, target)),
-            Step("mongosh", grant, _BRANCHES, run),
-        ]
     return steps
 
 
@@ -78,16 +67,6 @@ def _make(target: Target, database: str) -> str:
         client.close()
 
 
-def _make_rows(target: Target) -> str:
-    client = target.connect(_TIMEOUT_S)
-    try:
-        return branch_rows.create(client)
-    except (branch_rows.ReadOnlyError, NotPrimaryError) as error:
-        raise ConfigurationError(_PRIMARY, code="AP512") from error
-    finally:
-        client.close()
-
-
 def _is_replica_set(target: Target) -> bool:
     client = target.connect(_TIMEOUT_S)
     try:
@@ -98,10 +77,10 @@ def _is_replica_set(target: Target) -> bool:
         client.close()
 
 
-def _grant(target: Target, user: str, role: Mapping[str, str]) -> str:
+def _grant(target: Target, user: str) -> str:
     client = target.connect(_TIMEOUT_S)
     try:
-        client.admin.command("grantRolesToUser", user, roles=[dict(role)])
+        client.admin.command("grantRolesToUser", user, roles=[{"role": "clusterMonitor", "db": "admin"}])
     except OperationFailure as error:
         if error.code == _NOT_FOUND:
             return "not needed: this server has no such right"

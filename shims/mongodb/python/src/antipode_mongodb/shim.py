@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any, ClassVar, Final
 
 from antipode.administration import EpochRecord, Finding, Step, Wanted
-from antipode.branch_table import BranchTable
 from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock
 from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility, not_yet, unproven
@@ -16,7 +15,7 @@ from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
 from pymongo.errors import AutoReconnect, ConnectionFailure, OperationFailure
 
-from antipode_mongodb import branch_rows, doctor, judging, marks, preparing
+from antipode_mongodb import doctor, judging, marks, preparing
 from antipode_mongodb.flavour import Flavour, examine
 from antipode_mongodb.targets import SCHEMES, connections_of, target_of
 
@@ -24,7 +23,7 @@ _numbers: Final = count()
 REPLACED: Final = "the connection was replaced, and may lead to another server"
 
 
-class MongoShim(Shim, BranchTable):
+class MongoShim(Shim):
     """What knows MongoDB.
 
     On a replica set writes have positions, and the server itself waits for its committed time. Elsewhere documents
@@ -43,8 +42,6 @@ class MongoShim(Shim, BranchTable):
         super().__init__(store)
         self.clock = HybridClock()
         """The clock of this process's writes; one for all its clients, and all of them write to one primary."""
-        self.rows = branch_rows.Rows(store)
-        """Where branches are closed."""
 
     # Answers
 
@@ -102,24 +99,6 @@ class MongoShim(Shim, BranchTable):
             server.applied(session.instance, flavour.epoch, {flavour.epoch: at})
         return answers
 
-    # Branches
-
-    def check_branches(self) -> None:
-        self.rows.check()
-
-    def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
-        session = self._session(server)
-        session.asked += 1
-        if not session.knows_rows:
-            session.knows_rows = branch_rows.need(session.client)
-        return branch_rows.find(session.client, ids)
-
-    def close_branch(self, branch: str, text: str, life: float) -> bool:
-        return self.rows.close(branch, text, life)
-
-    def forget(self) -> None:
-        self.rows.end()
-
     def _session(self, server: Server) -> _Session:
         session = server.session
         if not isinstance(session, _Session):
@@ -172,8 +151,6 @@ class _Session:
         """The connections that had been made when the server was asked what it is."""
         self.asked = 0
         """How often the engine has asked by it."""
-        self.knows_rows = False
-        """Whether the collection of branches has been seen there."""
 
     def flavour(self, store: str) -> Flavour:
         """What the server is, as long as this connection to it lasts."""

@@ -95,7 +95,6 @@ def wrap(
         tombstones=tombstones,
         on_unfit=on_unfit,
     )
-    cast(MongoShim, joined.shim).rows.add(binding.target)
     binding.learn(plain)
     if tombstones and not binding.flavour.positions and client is not owner:
         _need_tombstones(binding, cast(Any, client))
