@@ -16,11 +16,11 @@ from antipode import cli
 from antipode.check.history.building import build
 from antipode.check.history.deciding import decide
 from antipode.check.history.foreign import from_dbcop, from_plume, to_dbcop, to_plume
-from antipode.check.history.generating import Shape, generate
 from antipode.check.history.operations import HistoryError, Kind, Operation
 from antipode.check.history.patterns import Pattern
 from antipode.check.history.reading import read_history, read_operations
 from antipode.check.history.writing import write_operations
+from check_history.generating import Shape, generate
 from commands import Ran, Run, runner
 from hypothesis import given, settings
 from hypothesis import strategies as st

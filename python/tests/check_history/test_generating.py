@@ -7,14 +7,14 @@ import time
 import tracemalloc
 
 import pytest
-from antipode.check.history import generating
 from antipode.check.history.building import build
 from antipode.check.history.deciding import Verdict, decide
-from antipode.check.history.generating import Shape, generate
 from antipode.check.history.operations import Kind, Operation
 from antipode.check.history.patterns import Pattern
 from antipode.check.history.reading import read_operations
+from check_history import generating
 from check_history.by_definition import is_consistent
+from check_history.generating import Shape, generate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

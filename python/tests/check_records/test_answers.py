@@ -11,10 +11,10 @@ import jsonschema
 import pytest
 from antipode.check.records.engine import Engine
 from antipode.check.records.findings import report
-from antipode.check.records.generating import Shape, generate
 from antipode.check.records.line import convert
 from antipode.check.records.reading import Taken
 from antipode.check.records.rows import flat_rows
+from check_records.generating import Shape, generate
 from check_records.samples import (
     AFTER_MESSAGE,
     HEAD,

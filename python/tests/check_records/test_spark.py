@@ -13,9 +13,9 @@ import pytest
 from antipode.check.records.as_json import document
 from antipode.check.records.engine import Engine
 from antipode.check.records.findings import Report, report
-from antipode.check.records.generating import Shape, generate
 from antipode.check.records.reading import Taken, read
 from antipode.check.records.suggesting import suggest
+from check_records.generating import Shape, generate
 from check_records.samples import AFTER_MESSAGE, HEAD, OTHERS, Record, other
 from check_records.samples import read as read_record
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _LIMIT_S: Final = 600.0
+_TESTS: Final = Path(__file__).parents[4] / "python/tests"
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Measured:
 
     sizes: Sequence[int]
     generator: Sequence[str]
-    """Its words, before the size."""
+    """A script of the tests, and its words before the size."""
     command: Sequence[str]
     """Its words, before the file."""
     wall: float
@@ -31,14 +32,14 @@ class Measured:
 KINDS: Final = {
     "records": Measured(
         (1_000, 10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000),
-        ("-m", "antipode.check.records.generating", "--records"),
+        ("check_records/generating.py", "--records"),
         ("check", "--json"),
         20.0,
         2048.0,
     ),
     "history": Measured(
         (1_000, 5_000, 10_000, 25_000, 50_000, 100_000),
-        ("-m", "antipode.check.history.generating", "--plant", "WriteCORead", "--operations"),
+        ("check_history/generating.py", "--plant", "WriteCORead", "--operations"),
         ("check", "--json", "--history"),
         30.0,
         2048.0,
@@ -84,7 +85,9 @@ def measure(kind: str, size: int, folder: Path) -> Point:
         measure(kind, min(size, 1000), folder)
     path = folder / f"{kind}.jsonl"
     with path.open("wb") as stream:
-        subprocess.run([sys.executable, *measured.generator, str(size)], stdout=stream, check=True, timeout=_LIMIT_S)
+        script, *given = measured.generator
+        generating = [sys.executable, str(_TESTS / script), *given, str(size)]
+        subprocess.run(generating, stdout=stream, check=True, timeout=_LIMIT_S)
     program = "from antipode.cli import main; main()"
     words = [sys.executable, "-c", program, *measured.command, str(path)]
     with (folder / "answer").open("wb") as answer:

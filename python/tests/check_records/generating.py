@@ -1,6 +1,6 @@
 """Records as dry-run would have written them, of a made-up application: for measuring, and for trying the command.
 
-    python -m antipode.check.records.generating --records 1000000 > records.jsonl
+    python python/tests/check_records/generating.py --records 1000000 > records.jsonl
 
 Services get requests and messages, look by barriers, and read; some of it comes too early. The same seed gives the same
 records.
@@ -99,7 +99,7 @@ def _summary(head: Record, shape: Shape, service: int) -> Record:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Writes records to standard output."""
-    parser = argparse.ArgumentParser(prog="antipode.check.records.generating", description=main.__doc__)
+    parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--records", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--late", type=float, default=Shape.late, help="share of looks that come too early")

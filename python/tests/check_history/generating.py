@@ -1,6 +1,6 @@
 """Random histories of a replicated application, consistent by construction, with planted violations (spec HIST-21).
 
-    python -m antipode.check.history.generating --operations 100000 --plant WriteCORead=3 > history.jsonl
+    python python/tests/check_history/generating.py --operations 100000 --plant WriteCORead=3 > history.jsonl
 
 All writes go into one log. Each request sees a prefix of it, which only grows: as far as what it has written,
 received and read before, and by chance a little more. So the log, with each request's reads where they stood, is the
@@ -229,7 +229,7 @@ _GADGETS: Final[dict[Pattern, Callable[[str], list[Operation]]]] = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Writes a history to standard output."""
-    parser = argparse.ArgumentParser(prog="antipode.check.history.generating", description=main.__doc__)
+    parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--operations", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--requests-at-once", type=int, default=40)
