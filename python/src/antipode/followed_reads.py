@@ -75,7 +75,7 @@ def followed_read(
     `keys`: of a store of objects, those that are read, as write identifiers name them, or whether one may be among them
     (a list by its prefix); None where nobody knows.
     """
-    counts.add(store.reads)
+    counts.add(counts.Counted("reads", "", store.name))
     records.start()
     span = trace.get_current_span(current_context())
     if not records.is_sampled(span.get_span_context()):

@@ -29,6 +29,12 @@ class Observer:
     lineage.
     """
 
+    def on_scope_opened(self, kind: str) -> None:
+        """Take that a scope of this kind was opened: `root`, `request`, `message`, `detached` …"""
+
+    def on_write_begun(self, store: str) -> None:
+        """Take that a write to this store begins; told where writes note their sites (dry-run)."""
+
     def on_lineage_dropped(self, reason: str, direction: str) -> None:
         """Take that a lineage was not believed or not understood (OBS-2)."""
 

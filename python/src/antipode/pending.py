@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from antipode import counts, logs
+from antipode import logs
 from antipode.errors import PendingWriteError
 from antipode.lineage import EMPTY, Lineage, spelled_position
 from antipode.observers import Write, events
@@ -32,7 +32,7 @@ def notes_sites() -> bool:
 
 def noted_site(store: str) -> str:
     """Where a write in flight is begun, for those who note it; it is counted for dry-run's summaries, too."""
-    counts.add(counts.Counted("writes", "", store))
+    events.on_write_begun(store)
     return call_site()
 
 

@@ -131,6 +131,16 @@ def incomplete(reason: str, store: str = "", site: str = "", scope: Scope | None
 class DryRun(Observer):
     """Writes records of what the lower rooms say, where that is the mode."""
 
+    def on_scope_opened(self, kind: str) -> None:
+        """Count requests and messages for the summaries (REC-16)."""
+        counted = counts.OF_SCOPES.get(kind)
+        if counted is not None:
+            counts.add(counted)
+
+    def on_write_begun(self, store: str) -> None:
+        """Count it for the summaries."""
+        counts.add(counts.Counted("writes", "", store))
+
     def on_write_lost(self, reason: str, store: str, site: str) -> None:
         """Record it (REC-6)."""
         if settings().mode is Mode.DRY_RUN:

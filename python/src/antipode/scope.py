@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from antipode import counts, lost_writes, unflushed
+from antipode import lost_writes, unflushed
 from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
 from antipode.expected_streams import ExpectedStreams
 from antipode.lineage import EMPTY, Lineage
@@ -33,9 +33,7 @@ class Scope:
     def __init__(self, lineage: Lineage = EMPTY, *, kind: str = "root", delivery: Delivery | None = None) -> None:
         """`kind` says what opened it (root, request, message, detached), for findings."""
         self.kind = kind
-        counted = counts.OF_SCOPES.get(kind)
-        if counted is not None:
-            counts.add(counted)
+        events.on_scope_opened(kind)
         self.delivery = delivery
         self.deadline: float | None = None
         """`time.monotonic()` at which the request itself gives up; tightens every barrier in it."""
@@ -210,7 +208,7 @@ class Scope:
     @property
     def brought(self) -> bool:
         """Whether the request or message itself brought a lineage."""
-        return bool(self._inbound) and self.kind in counts.OF_SCOPES
+        return bool(self._inbound) and self.kind in ("request", "message")
 
     def passed_at(self, site: str) -> bool:
         """Notes that the lineage left at this site; whether that is the first time (REC-18)."""

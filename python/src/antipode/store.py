@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from antipode.branch_ids import BRANCHES
-from antipode.counts import Counted
 from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.observers import events
 from antipode.recorder import recorder
@@ -94,8 +93,6 @@ class Store(StoreServers):
         self.parked_threads = 0
         self.parked_tasks = 0
         self.parked_entries = 0
-        self.reads = Counted("reads", "", name)
-        """What dry-run counts a read as."""
         self.ages = Ages()
         self._envelopes: list[str | None] = []
         """Which keys hold envelopes, once a wrap has said it."""
