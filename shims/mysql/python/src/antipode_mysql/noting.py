@@ -1,4 +1,4 @@
-"""What a recorded history is told of statements: that they read, and which tables they name (spec HIST-36)."""
+"""What a recorded history is told of statements: that they read, and no more (spec HIST-36)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from antipode.scope import current_scope
 from antipode.writeid import WriteId
 
 from antipode_mysql.binding import Binding
-from antipode_mysql.statements import tables_read
+from antipode_mysql.statements import is_noted
 
 
 @noting
@@ -18,7 +18,6 @@ def read(binding: Binding, sql: bytes, *, several: bool, covers: Sequence[WriteI
 
     covers: the positions that go into lineages with what it read.
     """
-    tables = tables_read(sql, several=several)
-    noted = note_read(binding.store, current_scope()) if tables else None
+    noted = note_read(binding.store, current_scope()) if is_noted(sql, several=several) else None
     if noted is not None:
-        noted.over([Seen(table.encode()) for table in tables], covers)
+        noted.over([Seen(b"")], covers)

@@ -6,7 +6,6 @@ Unsure means that it may write. A false alarm costs one question at the commit; 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -149,9 +148,9 @@ def classify(sql: bytes, *, several: bool = True) -> Statement:
     return _short(bytes(sql), several) if len(sql) <= 400 else _classified(sql, several)
 
 
-def bodies(sql: bytes, stand_in: Callable[[re.Match[bytes]], bytes]) -> set[bytes]:
-    """Return the text with other things in place of literals and remarks, in each way that a server may read it."""
-    return {reading.sub(stand_in, sql) for reading in (_READINGS if b"\\" in sql else _READINGS[:1])}
+def _bodies(sql: bytes) -> set[bytes]:
+    """Return the text without literals and remarks, in each way that a server may read it."""
+    return {reading.sub(_bare, sql) for reading in (_READINGS if b"\\" in sql else _READINGS[:1])}
 
 
 def _bare(found: re.Match[bytes]) -> bytes:
@@ -166,7 +165,7 @@ def _classified(sql: bytes, several: bool) -> Statement:
         return _RETURNS if _RETURNING.search(sql) else _WRITE
     if may_hold_pairs(sql):
         return _UNSURE
-    found = {_of_body(body, several) for body in bodies(sql, _bare)}
+    found = {_of_body(body, several) for body in _bodies(sql)}
     return found.pop() if len(found) == 1 else _UNSURE
 
 
@@ -264,76 +263,25 @@ _WORDS: Final = {
     **dict.fromkeys(_TELLS, _SETS_WRITES),
 }
 
-
-# Of which tables
-
-_NAME: Final = rb"(?:[\w$\x80-\xff]+|`(?:[^`]|``)+`)"
-_TABLE: Final = rb"\s*(" + _NAME + rb"(?:\s*\.\s*" + _NAME + rb")*)"
-_TABLES: Final = re.compile(
-    rb"(?P<from>\bFROM\b)(?:"
-    + _TABLE
-    + rb")?|\b(?:JOIN|STRAIGHT_JOIN|TABLE|HANDLER)\b"
-    + _TABLE
-    + rb"|,(?="
-    + _TABLE
-    + rb")|[()]|`(?:[^`]|``)*`|\b(?P<end>SELECT|WHERE|GROUP|HAVING|WINDOW|ORDER|LIMIT|UNION|INTERSECT|EXCEPT|INTO"
-    rb"|FOR\s+(?:UPDATE|SHARE))\b",
-    re.I,
-)
-"""What names tables, and what begins and ends their list."""
-_NO_TABLE: Final = re.compile(rb"\b(?:EXTRACT|SUBSTRING|SUBSTR|MID|TRIM)\s*\([^()]*\)", re.I)
-_NAMED: Final = re.compile(rb"(?:\bWITH|\bRECURSIVE|,)\s+(" + _NAME + rb")\s*(?:\([^()]*\)\s*)?AS\s*\(", re.I)
-_MAY_READ: Final = re.compile(rb"\b(?:SELECT|CALL|EXECUTE|TABLE|HANDLER|VALUES)\b", re.I)
-_NO_READ: Final = _DML | _DDL | {b"SHOW", b"DESCRIBE", b"DESC", b"EXPLAIN", b"HELP", b"KILL", b"LOAD", b"LOCK"}
-_NO_NAMES: Final = frozenset({b"dual", b"select", b"lateral", b"json_table"})
-_UNNAMED: Final = ("",)
-_MOST_TABLES: Final = 32
+_MAY_SHOW: Final = re.compile(rb"\b(?:SELECT|CALL|EXECUTE|TABLE|HANDLER|VALUES)\b", re.I)
+_DATA: Final = re.compile(rb"\bFROM\b(?!\s+DUAL\b)|\b(?:TABLE|JOIN)\b", re.I)
+_SHOWS_NONE: Final = _DML | _DDL | {b"SHOW", b"DESCRIBE", b"DESC", b"EXPLAIN", b"HELP", b"KILL", b"LOAD", b"LOCK"}
 
 
-def tables_read(sql: bytes, *, several: bool = True) -> tuple[str, ...]:
-    """The tables that a statement reads, by their names in it; an empty name where it has none, nothing where it reads
-    no data; beyond 32 one empty name for the rest. What stands in literals is none of it. Of what writes, what it
-    returns is no read."""
+def is_noted(sql: bytes, *, several: bool = True) -> bool:
+    """Return whether a recorded history is told of a statement as a read: it may show data (HIST-36).
+
+    Of what writes, what it returns is no read.
+    """
     match = _HEAD.match(sql[:400])
-    if match is None:
-        return ()
-    statement, word = classify(sql, several=several), match.group(1).upper()
-    if not statement.may_read:
-        return ()
-    found_bodies = bodies(sql, _stand_in)
-    if len(found_bodies) > 1:  # it depends on a setting what is a literal
-        return _UNNAMED
-    [body] = found_bodies
+    statement = classify(sql, several=several)
+    if match is None or not statement.may_read:
+        return False
+    found = _bodies(sql)
+    if len(found) > 1:  # it depends on a setting what is a literal
+        return True
+    [body] = found
     is_one = not (several and _SEVERAL.search(body))
-    if (is_one and word in _NO_READ) or not _MAY_READ.search(body):
-        return ()
-    named = {name.lower() for name in _NAMED.findall(body)} | _NO_NAMES
-    found = [name if b"`" in name else name.lower() for name in _tables(_NO_TABLE.sub(b" ", body))]
-    tables = dict.fromkeys(name.replace(b"`", b"") for name in found if name.lower() not in named)
-    if not tables:
-        return _UNNAMED if statement.may_write or re.search(rb"\bFROM\s+(?!DUAL\b)", body, re.I) else ()
-    told = tuple(name.decode("utf-8", "replace") for name in tables)
-    return told if len(told) <= _MOST_TABLES else told[:_MOST_TABLES] + _UNNAMED
-
-
-def _tables(body: bytes) -> Iterator[bytes]:
-    lists = [False]  # between each two parentheses: whether FROM has begun a list of tables
-    for found in _TABLES.finditer(body):
-        if found[0] == b"(":
-            lists.append(False)
-        elif found[0] == b")" and len(lists) > 1:
-            lists.pop()
-        elif found["end"]:
-            lists[-1] = False
-        elif found["from"]:
-            lists[-1] = True
-        table = found[2] or found[3] or (lists[-1] and found[4])
-        if table:
-            yield table
-
-
-def _stand_in(found: re.Match[bytes]) -> bytes:
-    token = found[0]
-    if token.startswith(b"`"):
-        return token
-    return b"''" if token.startswith((b"'", b'"')) else b" "
+    if (is_one and match[1].upper() in _SHOWS_NONE) or not _MAY_SHOW.search(body):
+        return False
+    return statement.may_write or _DATA.search(body) is not None

@@ -1,8 +1,7 @@
-"""What a recorded history is told of statements: that they read, and which tables they name (spec HIST-36)."""
+"""What a recorded history is told of statements: that they read, and no more (spec HIST-36)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from antipode.recorder import NotedRead, Seen, note_read, noting
@@ -11,22 +10,21 @@ from antipode.writeid import WriteId
 
 from antipode_postgresql.flow import Flow
 from antipode_postgresql.reads import text_of
-from antipode_postgresql.tables import tables_read
+from antipode_postgresql.statements import is_noted
 
 
 class NotedStatement:
     """One statement that reads, from before it is sent."""
 
-    __slots__ = ("_noted", "_tables")
+    __slots__ = ("_noted",)
 
-    def __init__(self, noted: NotedRead, tables: Sequence[str]) -> None:
+    def __init__(self, noted: NotedRead) -> None:
         self._noted = noted
-        self._tables = tables
 
     @noting
     def over(self, covers: WriteId | None = None) -> None:
         """Its result has come. covers: the position that goes into lineages with it."""
-        self._noted.over([Seen(table.encode("utf-8", "surrogateescape")) for table in self._tables], covers)
+        self._noted.over([Seen(b"")], covers)
 
     def failed(self) -> None:
         """It has none, or that was told before."""
@@ -37,9 +35,9 @@ class NotedStatement:
 def begin(flow: Flow, query: Any) -> NotedStatement | None:
     """A statement is about to be sent; None where no history is recorded, or it reads no data."""
     flow.binding.refresh()
-    tables = tables_read(text_of(query)) if flow.binding.notes else ()
-    noted = note_read(flow.binding.store, current_scope()) if tables else None
-    return None if noted is None else NotedStatement(noted, tables)
+    is_told = flow.binding.notes and is_noted(text_of(query))
+    noted = note_read(flow.binding.store, current_scope()) if is_told else None
+    return None if noted is None else NotedStatement(noted)
 
 
 @noting

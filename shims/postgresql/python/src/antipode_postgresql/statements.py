@@ -47,6 +47,14 @@ _FIRST: Final = re.compile(rb"[\s(]*([A-Za-z]+)")
 _CALLED: Final = re.compile(rb'(?<![A-Za-z_0-9$."\x80-\xff])([A-Za-z_0-9$."\x80-\xff]+)\s*\(')
 _WORD: Final = re.compile(rb"[A-Za-z_]+")
 _RETURNS: Final = re.compile(rb"(?i)returning|\bwith\b|\bselect\b")
+_DATA: Final = re.compile(rb"(?i)(?<![a-z_])(?:from|table|copy)\b")
+_MAY_SHOW: Final = re.compile(rb"(?i)(?<![a-z_])(?:select|values|call|execute|do|copy|from|with|table|explain)\b")
+_COPIES_IN: Final = re.compile(rb"(?i)\s*copy\b[^(]*(?:\([^()]*\)[^()]*)?\bfrom\b")
+_SHOWS_NONE: Final = frozenset(
+    b"fetch move close create alter drop truncate lock grant revoke comment vacuum analyze reindex cluster refresh "
+    b"insert update delete merge prepare import security reassign".split()
+)
+"""What gives no data of the tables that it names, or what the query of its cursor has said."""
 _CHANGES: Final = frozenset({b"insert", b"update", b"delete", b"merge"})
 _READS: Final = frozenset(
     b"show values table fetch move close declare listen unlisten deallocate prepare lock begin start savepoint release "
@@ -93,10 +101,10 @@ def _stand_in(found: re.Match[bytes]) -> bytes:
     return b" " if token.startswith((b"--", b"/*")) else b"''"
 
 
-def bare(text: bytes) -> bytes | None:
+def bare(text: bytes, inert: re.Pattern[bytes] = _INERT) -> bytes | None:
     """Return a text without comments and with empty literals; None where a comment begins in a comment."""
     try:
-        return _INERT.sub(_stand_in, text)
+        return inert.sub(_stand_in, text)
     except _Nested:
         return None
 
@@ -170,6 +178,30 @@ def may_read(text: bytes) -> bool:
     kind = classify(text)
     returns = kind is Kind.WRITE and _RETURNS.search(text) is not None
     return kind is Kind.READ or kind is Kind.MAYBE or returns
+
+
+def is_noted(text: bytes) -> bool:
+    """Return whether a recorded history is told of a statement as a read: it may show data (HIST-36).
+
+    Of what writes, what it returns is no read.
+    """
+    kind = classify(text)
+    if kind not in (Kind.READ, Kind.MAYBE):
+        return False
+    words = _DATA if kind is Kind.READ else _MAY_SHOW
+    readings = (_INERT, _INERT_ESCAPED) if b"\\" in text else (_INERT,)
+    return any(_shows_any(bare(text, inert), words) for inert in readings)
+
+
+def _shows_any(body: bytes | None, words: re.Pattern[bytes]) -> bool:
+    return body is None or any(_shows(each, words) for each in body.split(b";"))
+
+
+def _shows(statement: bytes, words: re.Pattern[bytes]) -> bool:
+    first = _FIRST.match(statement)
+    if words.search(statement) is None or (first is not None and first[1].lower() in _SHOWS_NONE):
+        return False
+    return _COPIES_IN.match(statement) is None
 
 
 def is_held(text: bytes) -> bool:
