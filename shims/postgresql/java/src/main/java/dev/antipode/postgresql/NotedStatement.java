@@ -9,19 +9,14 @@ import dev.antipode.history.Seen;
 import java.util.List;
 
 /**
- * One statement that reads, from before it is sent, as a recorded history is told of it: that it reads, and which tables it
- * names (HIST-36). Nothing here throws.
+ * One statement that reads, from before it is sent, as a recorded history is told of it: that it reads, and no more
+ * (HIST-36). Nothing here throws.
  */
 final class NotedStatement {
-  /** The text of what may read anything. */
-  static final String ANYTHING = "CALL";
-
   private final NotedRead noted;
-  private final List<String> tables;
 
-  private NotedStatement(NotedRead noted, List<String> tables) {
+  private NotedStatement(NotedRead noted) {
     this.noted = noted;
-    this.tables = tables;
   }
 
   /**
@@ -35,9 +30,8 @@ final class NotedStatement {
       return null;
     }
     try {
-      List<String> tables = TablesRead.of(sent == null ? ANYTHING : sent);
-      NotedRead noted = tables.isEmpty() ? null : Recorder.noteRead(flow.binding().store(), scope);
-      return noted == null ? null : new NotedStatement(noted, tables);
+      NotedRead noted = Statements.isNoted(sent) ? Recorder.noteRead(flow.binding().store(), scope) : null;
+      return noted == null ? null : new NotedStatement(noted);
     } catch (RuntimeException error) {
       Recorder recorder = Recorder.current();
       if (recorder != null) {
@@ -69,7 +63,7 @@ final class NotedStatement {
    */
   void over(WriteId covers) {
     try {
-      noted.over(tables.stream().map(table -> new Seen(Key.of(table))).toList(), covers);
+      noted.over(List.of(new Seen(Key.EMPTY)), covers);
     } catch (RuntimeException error) {
       noted.untold(error);
     }

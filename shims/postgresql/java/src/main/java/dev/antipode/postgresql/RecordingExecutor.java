@@ -37,7 +37,7 @@ final class RecordingExecutor extends Proxies.Handler {
         }
         Object value = NotedStatement.around(
             flow,
-            NotedStatement.ANYTHING,
+            null,
             () -> Reads.around(flow, Kind.MAYBE, null, () -> flow.run(Kind.MAYBE, null, false, () -> plainly(method, args))));
         if (function == LO_OPEN) {
           flow.moments().objectOpened();

@@ -38,6 +38,17 @@ final class Statements {
   private static final Set<String> BLIND = words(
       "move close declare listen unlisten deallocate prepare lock begin start savepoint release checkpoint notify");
 
+  private static final Pattern DATA = Pattern.compile("(?i)(?<![a-z_])(?:from|table|copy)\\b");
+  private static final Pattern MAY_SHOW =
+      Pattern.compile("(?i)(?<![a-z_])(?:select|values|call|execute|do|copy|from|with|table|explain)\\b");
+  private static final Pattern COPIES_IN =
+      Pattern.compile("(?i)\\s*copy\\b[^(]*(?:\\([^()]*\\)[^()]*)?\\bfrom\\b");
+
+  /** What gives no data of the tables that it names, or what the query of its cursor has said. */
+  private static final Set<String> SHOWS_NONE = words(
+      "fetch move close create alter drop truncate lock grant revoke comment vacuum analyze reindex cluster refresh insert "
+          + "update delete merge prepare import security reassign");
+
   /** What stands before a parenthesis in a plain query, and changes nothing. */
   private static final Set<String> HARMLESS = words(
       "copy "
@@ -78,6 +89,33 @@ final class Statements {
     String bare = StatementText.without(text, false);
     Matcher first = bare == null ? null : FIRST.matcher(bare);
     return first == null || !first.lookingAt() || !BLIND.contains(first.group(1).toLowerCase(Locale.ROOT));
+  }
+
+  /**
+   * Return whether a recorded history is told of a statement (null: of which nobody knows the text) as a read: it may show
+   * data (HIST-36). Of what writes, what it returns is no read.
+   */
+  static boolean isNoted(String text) {
+    Kind kind = text == null ? Kind.MAYBE : classify(text);
+    if (kind != Kind.READ && kind != Kind.MAYBE) {
+      return false;
+    }
+    if (text == null) {
+      return true;
+    }
+    Pattern words = kind == Kind.READ ? DATA : MAY_SHOW;
+    return showsAny(StatementText.without(text, false), words)
+        || text.indexOf('\\') >= 0 && showsAny(StatementText.without(text, true), words);
+  }
+
+  private static boolean showsAny(String bare, Pattern words) {
+    return bare == null || Arrays.stream(bare.split(";")).anyMatch(each -> shows(each, words));
+  }
+
+  private static boolean shows(String statement, Pattern words) {
+    Matcher first = FIRST.matcher(statement);
+    boolean showsNone = first.lookingAt() && SHOWS_NONE.contains(first.group(1).toLowerCase(Locale.ROOT));
+    return !showsNone && words.matcher(statement).find() && !COPIES_IN.matcher(statement).lookingAt();
   }
 
   /** Return whether a text of this kind may commit, and leave a transaction open: several statements, AND CHAIN (SCOPE-25). */

@@ -42,7 +42,7 @@ import org.postgresql.core.BaseConnection;
 import org.postgresql.largeobject.LargeObject;
 import org.postgresql.largeobject.LargeObjectManager;
 
-/** Recorded histories of PostgreSQL: that something was read, of which tables, and what was written (HIST-36). */
+/** Recorded histories of PostgreSQL: that something was read, and what was written (HIST-36). */
 class HistoryTest extends QuietRegion {
   private static final String SELECT = "SELECT value FROM posts WHERE key = 'nobody'";
   private static final int CONSISTENT = 0;
@@ -69,13 +69,15 @@ class HistoryTest extends QuietRegion {
     return HistoryLines.of(history, kind);
   }
 
-  /** Of which tables; of every read nobody knows which writes it shows. */
-  private List<String> reads() {
-    return lines("read").stream().map(line -> {
+  /** How many there are; of every read nobody knows which writes it shows. */
+  private int reads() {
+    List<JsonNode> reads = lines("read");
+    assertThat(reads).allSatisfy(line -> {
+      assertThat(line.get("key").asText()).isEmpty();
       assertThat(line.get("reads_from").asText()).isEqualTo("unattributed");
       assertThat(line.has("value") || line.has("version")).isFalse();
-      return line.get("key").asText();
-    }).toList();
+    });
+    return reads.size();
   }
 
   private int verdict() {
@@ -110,11 +112,11 @@ class HistoryTest extends QuietRegion {
       query(connection, "SELECT 1");
       query(connection, "SHOW server_version");
     });
-    assertThat(reads()).containsExactly("posts", "posts", "antipode.epochs", "posts", "posts", "posts");
+    assertThat(reads()).isEqualTo(5);
   }
 
   @Test
-  void whatNobodyCanTellIsAnEmptyKey() throws SQLException {
+  void calls() throws SQLException {
     try (Connection plain = region().plain("a").getConnection(); Statement statement = plain.createStatement()) {
       statement.execute("CREATE OR REPLACE FUNCTION newest() RETURNS text LANGUAGE sql AS 'SELECT max(key) FROM posts'");
     }
@@ -125,7 +127,7 @@ class HistoryTest extends QuietRegion {
         call.execute();
       }
     });
-    assertThat(reads()).containsExactly("", "");
+    assertThat(reads()).isEqualTo(2);
   }
 
   @ParameterizedTest
@@ -153,7 +155,7 @@ class HistoryTest extends QuietRegion {
       query(connection, "FETCH 3 FROM c"); // the query was recorded
       connection.commit();
     });
-    assertThat(reads()).containsExactly("posts", "posts");
+    assertThat(reads()).isEqualTo(2);
   }
 
   @Test
@@ -169,7 +171,7 @@ class HistoryTest extends QuietRegion {
         assertThat(rows.getString(2)).isEqualTo("v");
       }
     });
-    assertThat(reads()).containsExactly("posts", "posts");
+    assertThat(reads()).isEqualTo(2);
   }
 
   @Test
@@ -187,9 +189,7 @@ class HistoryTest extends QuietRegion {
       }
       connection.rollback();
     });
-    List<String> reads = reads();
-    assertThat(reads.subList(0, 2)).containsExactly("posts", "posts");
-    assertThat(reads.subList(2, reads.size())).contains("").doesNotContain("posts"); // calls of functions
+    assertThat(reads()).isGreaterThan(2); // calls of functions, too
   }
 
   // What does not
@@ -207,7 +207,7 @@ class HistoryTest extends QuietRegion {
       assertThatThrownBy(() -> connection.unwrap(PGConnection.class).getCopyAPI()
           .copyOut("COPY nowhere TO STDOUT", new ByteArrayOutputStream())).isInstanceOf(SQLException.class);
     });
-    assertThat(reads()).isEmpty();
+    assertThat(reads()).isZero();
   }
 
   /** BAR-50: a read that gave up waiting has read nothing. */
@@ -222,7 +222,7 @@ class HistoryTest extends QuietRegion {
       assertThatThrownBy(() -> query(connection, SELECT)).isInstanceOf(BarrierException.class);
       connection.rollback();
     }
-    assertThat(reads()).containsExactly("posts");
+    assertThat(reads()).isEqualTo(1);
   }
 
   @Test
@@ -248,7 +248,7 @@ class HistoryTest extends QuietRegion {
         assertThat(statement.getResultSet()).isNull();
       }
     });
-    assertThat(reads()).isEmpty();
+    assertThat(reads()).isZero();
   }
 
   @Test
@@ -258,11 +258,11 @@ class HistoryTest extends QuietRegion {
       connection.unwrap(PGConnection.class).getCopyAPI().copyOut("COPY posts TO STDOUT", new ByteArrayOutputStream());
     }
     Region.inScope(source, connection -> query(connection, SELECT));
-    assertThat(reads()).containsExactly("posts");
+    assertThat(reads()).isEqualTo(1);
   }
 
   @Test
-  void noLiteralIsInAHistory() {
+  void nothingOfAStatementIsInAHistory() {
     String key = newKey();
     Region.inScope(source, connection -> {
       Region.update(connection, "INSERT INTO posts VALUES ('" + key + "', 'from secret')");
@@ -271,7 +271,7 @@ class HistoryTest extends QuietRegion {
       Region.shows(connection, key);
     });
     Recorder.forget();
-    assertThat(HistoryLines.of(history).toString()).doesNotContain("secret", key).contains("\"key\":\"posts\"");
+    assertThat(HistoryLines.of(history).toString()).doesNotContain("secret", key, "\"key\":\"posts\"");
   }
 
   // What the verdict is
@@ -305,7 +305,7 @@ class HistoryTest extends QuietRegion {
       connection.commit();
       query(connection, SELECT);
     });
-    assertThat(reads()).containsExactly("posts", "posts");
+    assertThat(reads()).isEqualTo(2);
     assertThat(lines("write")).hasSize(1);
     assertThat(verdict()).isEqualTo(UNKNOWN);
   }
@@ -338,7 +338,7 @@ class HistoryTest extends QuietRegion {
       query(connection, SELECT);
     });
     boolean isOff = mode == Mode.OFF;
-    assertThat(reads()).isEqualTo(isOff ? List.of() : List.of("posts"));
+    assertThat(reads()).isEqualTo(isOff ? 0 : 1);
     assertThat(lines("gap").stream().map(line -> line.get("reason").asText()).toList())
         .isEqualTo(Stream.of(STORE, "others").filter(name -> isOff)
             .map(name -> "reads of " + name + " are not recorded (its mode is off)").toList());

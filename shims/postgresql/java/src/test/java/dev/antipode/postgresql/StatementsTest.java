@@ -59,6 +59,18 @@ class StatementsTest {
   }
 
   @Test
+  void whatARecordedHistoryIsToldOfAsOfReads_HIST_36() throws IOException {
+    all().get("noted")
+        .forEach(text -> assertThat(Statements.isNoted(text.asText())).as(text.asText()).isTrue());
+    all().get("not_noted")
+        .forEach(text -> assertThat(Statements.isNoted(text.asText())).as(text.asText()).isFalse());
+    for (String jdbc : List.of("SELECT * FROM {oj a LEFT OUTER JOIN b ON a.i = b.i}", "{call p(?)}", "{? = call f(?)}")) {
+      assertThat(Statements.isNoted(jdbc)).as(jdbc).isTrue();
+    }
+    assertThat(Statements.isNoted(null)).isTrue();
+  }
+
+  @Test
   void theDatabaseIsAskedWhatEachLanguageAsks_SHIM_43() throws IOException {
     List<String> lines = new ArrayList<>();
     all().get("unsure_question").forEach(line -> lines.add(line.asText()));
