@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tables.h"
-
 namespace antipode::postgresql {
 namespace {
 
@@ -61,13 +59,13 @@ Statement Connection::Inside::StatementIn(const char* text) {
   repeating_.Says(kind, text);
   const bool follows = kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun;
   return {kind, MayRead(kind, text), follows && ReadsData(text),
-          binding_.notes ? TablesRead(text) : std::vector<std::string>(), PastIn(text),
+          binding_.notes && IsNoted(text), PastIn(text),
           MayPrepare(kind, text), TransactionIn(kind, text)};
 }
 
 const Statement& Connection::Inside::PreparedStatement(const char* name, Sent& sent) {
-  static const auto& unknown = *new Statement{Kind::kMaybe, true, false, {std::string()}};  // outlives all connections
-  static const auto& fetching = *new Statement{Kind::kMaybe, true, false, {std::string()}, {Past::Does::kFetches}};
+  static const auto& unknown = *new Statement{Kind::kMaybe, true, false, true};  // outlives all connections
+  static const auto& fetching = *new Statement{Kind::kMaybe, true, false, true, {Past::Does::kFetches}};
   const auto found = name == nullptr ? prepared_.end() : prepared_.find(name);
   if (found == prepared_.end()) return name != nullptr && fetching_.count(name) != 0 ? fetching : unknown;
   PreparedText& prepared = found->second;
@@ -75,9 +73,6 @@ const Statement& Connection::Inside::PreparedStatement(const char* name, Sent& s
   sent.types = prepared.types.data();
   sent.typed = static_cast<int>(prepared.types.size());
   binding_.Refresh();
-  if (binding_.notes && !std::exchange(prepared.has_tables, true)) {
-    prepared.statement.tables = TablesRead(prepared.text);
-  }
   return prepared.statement;
 }
 
@@ -92,7 +87,7 @@ Connection::Inside::Followed Connection::Inside::Follow(const Statement& stateme
 void Connection::Inside::Prepared(const char* name, const char* text, int count, const Oid* types) {
   const Kind kind = binding_.KindOf(text);
   repeating_.Says(kind, text);
-  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), {}, PastIn(text),
+  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), IsNoted(text), PastIn(text),
           MayPrepare(kind, text), TransactionIn(kind, text)},
                         text, {}};
   if (types != nullptr && count > 0) prepared.types.assign(types, types + count);

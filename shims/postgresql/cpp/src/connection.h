@@ -125,7 +125,6 @@ class Connection::Inside {
     Statement statement;
     std::string text;
     std::vector<Oid> types;
-    bool has_tables = false;  // somebody has asked for them
   };
   std::map<std::string, PreparedText> prepared_;
   std::optional<Unnamed> unnamed_;

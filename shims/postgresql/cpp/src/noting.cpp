@@ -7,13 +7,10 @@
 namespace antipode::postgresql {
 
 std::unique_ptr<NotedStatement> NotedStatement::Begin(const Binding& binding, const Statement& statement) {
-  if (!binding.notes || statement.tables.empty()) return nullptr;
-  std::vector<history::Seen> seen;
-  seen.reserve(statement.tables.size());
-  for (const std::string& table : statement.tables) seen.push_back({table});
+  if (!binding.notes || !statement.noted) return nullptr;
   auto noted = history::NoteRead(*binding.store, CurrentScope());
   if (noted == nullptr) return nullptr;
-  return std::unique_ptr<NotedStatement>(new NotedStatement(std::move(noted), std::move(seen)));
+  return std::unique_ptr<NotedStatement>(new NotedStatement(std::move(noted)));
 }
 
 void NotedStatement::Came(const PGresult* result, const std::optional<WriteId>& covers) noexcept {

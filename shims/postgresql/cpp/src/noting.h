@@ -1,4 +1,4 @@
-// What a recorded history is told of statements: that they read, and which tables they name (spec HIST-36).
+// What a recorded history is told of statements: that they read, and no more (spec HIST-36).
 #ifndef ANTIPODE_POSTGRESQL_SRC_NOTING_H_
 #define ANTIPODE_POSTGRESQL_SRC_NOTING_H_
 
@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "antipode/history.h"
@@ -28,11 +29,10 @@ class NotedStatement {
   void Over(const std::optional<WriteId>& covers = std::nullopt) noexcept;
 
  private:
-  NotedStatement(std::unique_ptr<history::NotedRead> noted, std::vector<history::Seen> seen)
-      : noted_(std::move(noted)), seen_(std::move(seen)) {}
+  explicit NotedStatement(std::unique_ptr<history::NotedRead> noted) : noted_(std::move(noted)) {}
 
   const std::unique_ptr<history::NotedRead> noted_;
-  const std::vector<history::Seen> seen_;
+  const std::vector<history::Seen> seen_ = std::vector<history::Seen>(1);  // nobody knows what
 };
 
 }  // namespace antipode::postgresql

@@ -152,6 +152,46 @@ bool MayHoldPairs(std::string_view text) {
   return false;
 }
 
+// For a recorded history. What gives no data of the tables that it names, or what the query of its cursor has said.
+constexpr std::string_view kShowsNone[] = {"alter",   "analyze", "close",    "cluster", "comment", "create",
+                                           "delete",  "drop",    "fetch",    "grant",   "import",  "insert",
+                                           "lock",    "merge",   "move",     "prepare", "reassign", "refresh",
+                                           "reindex", "revoke",  "security", "truncate", "update", "vacuum"};
+constexpr std::string_view kMayShow[] = {"call", "copy",   "do",    "execute", "explain",
+                                         "from", "select", "table", "values",  "with"};
+
+bool IsData(const Token& token) { return token.IsWord("from") || token.IsWord("table") || token.IsWord("copy"); }
+
+bool MayShow(const Token& token) { return token.type == Token::Type::kWord && IsOneOf(kMayShow, token.text); }
+
+// Whether one statement of several may show data.
+bool Shows(const std::vector<Token>& statement, bool (*names)(const Token&)) {
+  if (std::none_of(statement.begin(), statement.end(), names)) return false;
+  const auto first =
+      std::find_if(statement.begin(), statement.end(), [](const Token& each) { return !each.IsOther("("); });
+  if (IsOneOf(kShowsNone, first->text)) return false;
+  int depth = 0;
+  return !first->IsWord("copy") || std::none_of(statement.begin(), statement.end(), [&depth](const Token& each) {
+    depth += each.IsOther("(") ? 1 : each.IsOther(")") ? -1 : 0;
+    return depth == 0 && each.IsWord("from");  // it copies in
+  });
+}
+
+bool ShowsAny(const Tokens& tokens, bool (*names)(const Token&)) {
+  if (!tokens.sure) return true;
+  std::vector<Token> statement;
+  for (const Token& each : tokens.all) {
+    if (!each.IsOther(";")) {
+      statement.push_back(each);
+    } else if (Shows(statement, names)) {
+      return true;
+    } else {
+      statement.clear();
+    }
+  }
+  return Shows(statement, names);
+}
+
 }  // namespace
 
 Kind Classify(std::string_view text) {
@@ -218,6 +258,14 @@ bool MayRename(std::string_view text) {
   if (tokens.empty()) return false;
   const std::string& first = tokens.front().text;
   return first == "deallocate" || first == "discard" || first == "prepare";
+}
+
+bool IsNoted(std::string_view text) {
+  const Kind kind = Classify(text);
+  if (kind != Kind::kRead && !IsUnsure(kind)) return false;
+  bool (*const names)(const Token&) = kind == Kind::kRead ? IsData : MayShow;
+  return ShowsAny(Divide(text, false), names) ||
+         (text.find('\\') != std::string_view::npos && ShowsAny(Divide(text, true), names));
 }
 
 }  // namespace antipode::postgresql

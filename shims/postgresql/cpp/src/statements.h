@@ -7,7 +7,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "moments.h"
 
@@ -36,7 +35,7 @@ struct Statement {
   Kind kind = Kind::kMaybe;
   bool may_read = true;     // it may give data: it waits, where reads do (SHIM-44)
   bool reads_data = false;  // it reads, and from something: no setting, no expression
-  std::vector<std::string> tables = {};  // for a recorded history: which it reads, as `TablesRead` has them
+  bool noted = false;       // a recorded history is told of it, as `IsNoted` has it
   Past past = {};
   bool may_prepare = false;      // one of several statements may prepare a transaction, and nobody tells
   // Of PREPARE TRANSACTION and its ends: the name as it stands there; empty where it is not plain.
@@ -64,6 +63,10 @@ bool ReadsData(std::string_view text);
 
 // Whether it may change which statement a prepared statement's name means (DEALLOCATE, DISCARD, PREPARE, a procedure).
 bool MayRename(std::string_view text);
+
+// Whether a recorded history is told of it as a read: it may show data (spec HIST-36). Of what writes, what it returns
+// is no read.
+bool IsNoted(std::string_view text);
 
 }  // namespace antipode::postgresql
 

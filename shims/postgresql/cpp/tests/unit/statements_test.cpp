@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tokens.h"
 #include "unsure.h"
 
 namespace antipode::postgresql {
@@ -82,6 +83,10 @@ TEST(Statements, LiteralsOfSeveralLines) {
   EXPECT_EQ(Classify("SELECT E'a' -- b\n'\\'; nextval(1), '"), Kind::kRead);
   EXPECT_TRUE(IsUnsure(Classify("SELECT E'a' '\\'; nextval(1), '")));
   EXPECT_EQ(Classify("SELECT 'a'\n'b', nextval(1)"), Kind::kMaybe);
+  EXPECT_EQ(Divide("'a'\n'b'", false).all.size(), 1U);
+  EXPECT_EQ(Divide("'a' 'b'", false).all.size(), 2U);
+  EXPECT_EQ(Divide("'a' /* \n */ 'b'", false).all.size(), 2U);
+  EXPECT_FALSE(Divide("'a'\n'b", false).sure);
 }
 
 TEST(Statements, EndsOfTransactionsAreTold) {
@@ -169,6 +174,14 @@ TEST(Statements, ThatReadFromSomething) {
        {"SELECT 1", "SHOW server_version", "SELECT 'from'", "SELECT 1 -- from posts", "SELECT \"from\""}) {
     EXPECT_FALSE(ReadsData(text)) << text;
   }
+}
+
+// HIST-36: what a recorded history is told of as of reads.
+TEST(Statements, ThatAreNoted) {
+  std::ifstream file(ANTIPODE_STATEMENTS);
+  const nlohmann::json all = nlohmann::json::parse(file);
+  for (const std::string text : all.at("noted")) EXPECT_TRUE(IsNoted(text)) << text;
+  for (const std::string text : all.at("not_noted")) EXPECT_FALSE(IsNoted(text)) << text;
 }
 
 }  // namespace
