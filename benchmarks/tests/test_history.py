@@ -81,14 +81,22 @@ def check(files: list[Path]) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
+def unattributed(told: dict[str, Any], stores: tuple[str, ...]) -> int:
+    """How many reads nobody can attribute: none of Python's alone; other languages' Redis has no digests (HIST-37)."""
+    reads: list[str] = told["unattributed"]
+    assert [gap["operation"] for gap in told["gaps"]] == reads
+    assert not reads or any(language in stores for language in LANGUAGES.values())
+    return len(reads)
+
+
 @pytest.mark.parametrize("stores", RUNS)
 def test_without_a_barrier_the_history_has_each_violation_of_the_run(tmp_path: Path, stores: tuple[str, ...]) -> None:
     """HIST-29, HIST-30: follower-notify's reads of posts that were written before, through five services."""
     counted, files = run(tmp_path, "--barrier", "nowhere", "--lag", "900ms,1000ms", *stores)
     code, told = check(files)
     assert counted > REQUESTS / 2
-    assert told["gaps"] == []
-    assert (code, told["reads"], len(told["violations"])) == (1, REQUESTS + 5, counted)
+    found = unattributed(told, stores)
+    assert (code, told["reads"] + found, len(told["violations"])) == (1, REQUESTS + 5, counted)
     assert {found["pattern"] for found in told["violations"]} == {"WriteCOInitRead"}
 
 
@@ -97,4 +105,5 @@ def test_with_the_barrier_it_is_consistent(tmp_path: Path, stores: tuple[str, ..
     counted, files = run(tmp_path, "--barrier", "follower", *stores)
     code, told = check(files)
     assert counted == 0
-    assert (code, told["reads"], told["gaps"]) == (0, REQUESTS + 5, [])
+    found = unattributed(told, stores)
+    assert (code, told["reads"] + found, told["violations"]) == (2 if found else 0, REQUESTS + 5, [])

@@ -1,4 +1,7 @@
-"""Every history of spec/histories comes out as its folder and the index say (HIST-1 to HIST-14, HIST-17 to HIST-19)."""
+"""Every history of spec/histories comes out as its folder and the index say (HIST-1 to HIST-14, HIST-17 to HIST-19).
+
+Those of a store without digests, too (HIST-37).
+"""
 
 from __future__ import annotations
 

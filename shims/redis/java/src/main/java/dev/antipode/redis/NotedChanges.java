@@ -10,27 +10,25 @@ import java.util.Queue;
 /** What one write, a command or a batch of them, tells a recorded history of the keys that it changes. */
 final class NotedChanges {
   private final NotedWrite noted;
-  private final String store;
   private final Queue<List<Changed>> unanswered = new ArrayDeque<>(); // of each command
   private final List<Changed> sent = new ArrayList<>();
   private final List<Changed> said = new ArrayList<>();
   private boolean isUnknown;
 
-  private NotedChanges(NotedWrite noted, String store) {
+  private NotedChanges(NotedWrite noted) {
     this.noted = noted;
-    this.store = store;
     noted.changes(sent); // and what is added to it
   }
 
   /** Null where no history is recorded. */
-  static NotedChanges of(NotedWrite noted, String store) {
-    return noted == null ? null : new NotedChanges(noted, store);
+  static NotedChanges of(NotedWrite noted) {
+    return noted == null ? null : new NotedChanges(noted);
   }
 
   /** The write has this command. */
   synchronized void does(Words command) {
     try {
-      List<Changed> own = Noting.changes(store, command);
+      List<Changed> own = Noting.changes(command);
       unanswered.add(own);
       if (own == Noting.UNKNOWN) {
         unknown();
@@ -51,7 +49,7 @@ final class NotedChanges {
           unknown();
         }
       } else if (own != Noting.UNKNOWN) {
-        said.addAll(Noting.changed(store, own, command, reply));
+        said.addAll(Noting.changed(own, command, reply));
       }
     } catch (RuntimeException error) {
       untold(error);

@@ -11,18 +11,16 @@ import java.util.List;
 /** One read, or the reads of one batch, as a recorded history is told of them. */
 final class NotedReads {
   private final NotedRead noted;
-  private final String store;
   private final List<Seen> seen = new ArrayList<>();
 
-  private NotedReads(NotedRead noted, String store) {
+  private NotedReads(NotedRead noted) {
     this.noted = noted;
-    this.store = store;
   }
 
   /** A read is about to be sent; null where no history is recorded, or outside of scopes. */
   static NotedReads of(Binding binding) {
     NotedRead noted = Recorder.isOn() ? Recorder.noteRead(binding.store(), LineageScope.current()) : null;
-    return noted == null ? null : new NotedReads(noted, binding.store().name());
+    return noted == null ? null : new NotedReads(noted);
   }
 
   /** A read was answered so, as the application gets it; one that was refused has read nothing. */
@@ -31,7 +29,7 @@ final class NotedReads {
       return;
     }
     try {
-      seen.addAll(Noting.seen(store, command, reply));
+      seen.addAll(Noting.seen(command, reply));
     } catch (RuntimeException error) {
       noted.untold(error);
     }

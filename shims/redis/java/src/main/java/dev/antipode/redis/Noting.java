@@ -4,17 +4,16 @@ import dev.antipode.Key;
 import dev.antipode.history.Changed;
 import dev.antipode.history.Seen;
 import dev.antipode.history.ValueDigest;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
 /**
- * What a recorded history is told of commands: which keys they changed or read, and the digests of whole values (HIST-28).
+ * Tells a recorded history of commands: which keys they changed, and which keys a read found empty (HIST-28, HIST-37).
  *
- * <p>Whole values are those of SET, GET and their like, and counters. Of other commands a history has which key they changed,
- * and of other reads that nobody knows which write they saw.
+ * <p>Of SET and its like, and of counters, a history has that the key holds something. Of other commands it has which key they
+ * changed. Of a read that found something nobody knows which write it saw.
  */
 final class Noting {
   /** In place of the keys that a write changed: nobody knows which. */
@@ -27,7 +26,6 @@ final class Noting {
       SPOP SREM SUNIONSTORE XACK XADD XDEL XSETID XTRIM ZADD ZDIFFSTORE ZINCRBY ZINTERSTORE ZPOPMAX ZPOPMIN ZREM
       ZREMRANGEBYLEX ZREMRANGEBYRANK ZREMRANGEBYSCORE ZUNIONSTORE
       """);
-  private static final Set<String> COUNTERS = words("INCR INCRBY DECR DECRBY");
   private static final Set<String> EXPIRING = words("EX PX EXAT PXAT KEEPTTL");
   private static final Set<String> WITH_A_NUMBER = words("EX PX EXAT PXAT");
   private static final Set<String> IF_THERE = words("NX XX");
@@ -42,16 +40,16 @@ final class Noting {
   // Writes
 
   /** What a write does if it happens and no reply says more; {@link #UNKNOWN} where nobody knows. */
-  static List<Changed> changes(String store, Words command) {
+  static List<Changed> changes(Words command) {
     String name = Commands.name(command);
     return switch (name) {
-      case "SET" -> set(store, command);
-      case "SETEX", "PSETEX" -> List.of(to(store, command, 1, 3, true));
-      case "SETNX", "GETSET" -> List.of(to(store, command, 1, 2, false));
-      case "MSET", "MSETNX" -> pairs(store, command);
+      case "SET" -> set(command);
+      case "SETEX", "PSETEX" -> List.of(there(command, 1, true));
+      case "SETNX", "GETSET", "INCR", "INCRBY", "DECR", "DECRBY" -> List.of(there(command, 1, false));
+      case "MSET", "MSETNX" -> pairs(command);
       case "DEL", "UNLINK", "GETDEL" -> gone(command);
       case "PERSIST" -> List.of();
-      default -> COUNTERS.contains(name) || ONE_KEY.contains(name) ? List.of(new Changed(key(command, 1))) : UNKNOWN;
+      default -> ONE_KEY.contains(name) ? List.of(new Changed(key(command, 1))) : UNKNOWN;
     };
   }
 
@@ -61,20 +59,17 @@ final class Noting {
    * @param before what {@link #changes} said
    * @param reply as it came: octets, a number, a truth value, a list or null
    */
-  static List<Changed> changed(String store, List<Changed> before, Words command, Object reply) {
-    String name = Commands.name(command);
+  static List<Changed> changed(List<Changed> before, Words command, Object reply) {
     boolean isNothing = reply instanceof Long number && number == 0 || Boolean.FALSE.equals(reply);
-    return switch (name) {
+    return switch (Commands.name(command)) {
       case "SETNX", "MSETNX", "DEL", "UNLINK" -> isNothing ? List.of() : before;
       case "GETDEL" -> reply == null ? List.of() : before;
       case "SET" -> reply == null && isConditional(command) ? List.of() : before;
-      default -> COUNTERS.contains(name) && reply instanceof Long count
-          ? List.of(to(store, before.get(0).key(), count.toString().getBytes(StandardCharsets.US_ASCII), false))
-          : before;
+      default -> before;
     };
   }
 
-  private static List<Changed> set(String store, Words command) {
+  private static List<Changed> set(Words command) {
     Set<String> given = options(command);
     boolean expires = given.stream().anyMatch(EXPIRING::contains);
     boolean conditional = given.stream().anyMatch(IF_THERE::contains);
@@ -84,7 +79,7 @@ final class Noting {
     if (!given.isEmpty() || answersValue && conditional) { // its reply does not say whether it was set
       return List.of(new Changed(key(command, 1)));
     }
-    return List.of(to(store, command, 1, 2, expires));
+    return List.of(there(command, 1, expires));
   }
 
   private static boolean isConditional(Words command) {
@@ -104,10 +99,10 @@ final class Noting {
     return given;
   }
 
-  private static List<Changed> pairs(String store, Words command) {
+  private static List<Changed> pairs(Words command) {
     List<Changed> all = new ArrayList<>();
     for (int place = 1; place + 1 < command.size(); place += 2) {
-      all.add(to(store, command, place, place + 1, false));
+      all.add(there(command, place, false));
     }
     return all;
   }
@@ -120,12 +115,8 @@ final class Noting {
     return all;
   }
 
-  private static Changed to(String store, Words command, int key, int value, boolean expires) {
-    return to(store, key(command, key), command.get(value), expires);
-  }
-
-  private static Changed to(String store, Key key, byte[] value, boolean expires) {
-    return new Changed(key, ValueDigest.of(store, key, value), expires);
+  private static Changed there(Words command, int place, boolean expires) {
+    return new Changed(key(command, place), ValueDigest.THERE, expires);
   }
 
   private static Key key(Words command, int place) {
@@ -135,14 +126,14 @@ final class Noting {
   // Reads
 
   /** What a read found under which keys, by its reply as the application gets it. */
-  static List<Seen> seen(String store, Words command, Object reply) {
+  static List<Seen> seen(Words command, Object reply) {
     String name = Commands.name(command);
     int size = command.size();
     if (NO_KEY.contains(name) || size < 2) {
       return List.of(new Seen(Key.EMPTY));
     }
     if (name.equals("GET")) {
-      return List.of(found(store, key(command, 1), reply));
+      return List.of(seen(command, 1, reply == null));
     }
     boolean areNone = name.equals("EXISTS") && reply instanceof Long number && number == 0;
     if (!areNone && !name.equals("MGET")) {
@@ -151,20 +142,13 @@ final class Noting {
     List<?> values = reply instanceof List<?> list && list.size() == size - 1 ? list : null;
     List<Seen> seen = new ArrayList<>(size - 1);
     for (int place = 1; place < size; place++) {
-      Key key = key(command, place);
-      if (areNone) {
-        seen.add(new Seen(key, ValueDigest.GONE));
-      } else {
-        seen.add(values == null ? new Seen(key) : found(store, key, values.get(place - 1)));
-      }
+      seen.add(seen(command, place, areNone || values != null && values.get(place - 1) == null));
     }
     return seen;
   }
 
-  private static Seen found(String store, Key key, Object value) {
-    if (value == null) {
-      return new Seen(key, ValueDigest.GONE);
-    }
-    return value instanceof byte[] octets ? new Seen(key, ValueDigest.of(store, key, octets)) : new Seen(key);
+  private static Seen seen(Words command, int place, boolean isNothing) {
+    Key key = key(command, place);
+    return isNothing ? new Seen(key, ValueDigest.GONE) : new Seen(key);
   }
 }

@@ -27,7 +27,7 @@ final class WriteCall {
     this.binding = binding;
     this.certain = certain;
     this.write = binding.store().begin();
-    this.notes = NotedChanges.of(write.noted(), binding.store().name());
+    this.notes = NotedChanges.of(write.noted());
   }
 
   /** The write is this command, or has it among others, which other scopes may have issued (SCOPE-24). */
