@@ -71,116 +71,36 @@ bool Among(const std::string_view (&words)[size], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-history::Changed To(const std::string& store, const std::string& key, std::string_view value, bool expires = false) {
-  return {key, history::ValueDigest(store, key, value), expires};
+history::Changed There(std::string_view key, bool expires = false) {
+  return {std::string(key), std::string(history::kThere), expires};
 }
 
-history::Seen Found(const std::string& store, std::string_view key, const redisReply* value) {
-  history::Seen seen{std::string(key)};
-  if (value != nullptr && value->type == REDIS_REPLY_NIL) seen.value = history::kGone;
-  if (value != nullptr && value->type == REDIS_REPLY_STRING) {
-    seen.value = history::ValueDigest(store, key, std::string_view(value->str, value->len));
-  }
-  return seen;
+history::Seen SeenAt(std::string_view key, bool is_nothing) {
+  return {std::string(key), is_nothing ? std::string(history::kGone) : std::string()};
 }
 
 // What a read found under which keys.
-std::vector<history::Seen> SeenIn(const std::string& store, const Words& words, const redisReply& reply,
-                                  bool is_queued) {
+std::vector<history::Seen> SeenIn(const Words& words, const redisReply& reply, bool is_queued) {
   std::vector<history::Seen> seen;
   const std::string name = CommandName(words);
   const bool has_key = words.size() > 1 && !Among(kWithoutKey, name);
+  const bool are_none = name == "EXISTS" && !is_queued && reply.type == REDIS_REPLY_INTEGER && reply.integer == 0;
   if (name == "GET" && has_key) {
-    seen.push_back(Found(store, words[1], is_queued ? nullptr : &reply));
-  } else if (name == "MGET") {
+    seen.push_back(SeenAt(words[1], !is_queued && reply.type == REDIS_REPLY_NIL));
+  } else if (name == "MGET" || are_none) {
     const bool is_whole = !is_queued && reply.type == REDIS_REPLY_ARRAY && reply.elements + 1 == words.size();
     for (std::size_t place = 1; place < words.size(); ++place) {
-      seen.push_back(Found(store, words[place], is_whole ? reply.element[place - 1] : nullptr));
-    }
-  } else if (name == "EXISTS" && !is_queued && reply.type == REDIS_REPLY_INTEGER && reply.integer == 0) {
-    for (std::size_t place = 1; place < words.size(); ++place) {
-      seen.push_back({std::string(words[place]), std::string(history::kGone)});
+      const bool is_nil = is_whole && reply.element[place - 1]->type == REDIS_REPLY_NIL;
+      seen.push_back(SeenAt(words[place], are_none || is_nil));
     }
   } else {
-    seen.push_back({has_key ? std::string(words[1]) : std::string()});
+    seen.push_back(SeenAt(has_key ? words[1] : std::string_view(), false));
   }
   return seen;
 }
 
-}  // namespace
-
-std::size_t NotedCommands::Add(const Words& words, Kind kind) {
-  commands_.push_back({{words.begin(), words.end()}, kind});
-  return commands_.size() - 1;
-}
-
-void NotedCommands::Heard(std::size_t place, const redisReply& reply) {
-  using Reply = Command::Reply;
-  Command& command = commands_[place];
-  switch (reply.type) {
-    case REDIS_REPLY_NIL:
-      command.reply = Reply::kNil;
-      break;
-    case REDIS_REPLY_INTEGER:
-      command.reply = Reply::kInteger;
-      command.integer = reply.integer;
-      break;
-    case REDIS_REPLY_ERROR:
-      command.reply = Reply::kError;
-      break;
-    default:
-      command.reply = Reply::kOther;
-  }
-}
-
-std::optional<Changes> NotedCommands::Changed(const std::string& store) const {
-  Changes all;
-  for (const Command& command : commands_) {
-    std::optional<Changes> own = Changed(store, command);
-    if (!own) return std::nullopt;
-    std::move(own->begin(), own->end(), std::back_inserter(all));
-  }
-  return all;
-}
-
-// Which keys one command changed, if it was done; without a reply, what it does where none says more.
-std::optional<Changes> NotedCommands::Changed(const std::string& store, const Command& command) {
-  const std::vector<std::string>& words = command.words;
-  const std::string name = CommandName({words.begin(), words.end()});
-  if (command.kind != Kind::kWrite) return std::nullopt;
-  if (command.reply == Command::Reply::kError) return Changes();  // of what is flagged as a write: nothing was changed
-  const bool is_nil = command.reply == Command::Reply::kNil;
-  const std::size_t count = words.size();
-  if (name == "SET" && count > 2) return Set(store, command);
-  if ((name == "SETEX" || name == "PSETEX") && count > 3) return Changes{To(store, words[1], words[3], true)};
-  if (name == "SETNX" && count > 2) return command.Says(0) ? Changes() : Changes{To(store, words[1], words[2])};
-  if (name == "GETSET" && count > 2) return Changes{To(store, words[1], words[2])};
-  if (name == "MSET" || name == "MSETNX") {
-    Changes changed;
-    if (name == "MSETNX" && command.Says(0)) return changed;
-    for (std::size_t place = 1; place + 1 < count; place += 2) {
-      changed.push_back(To(store, words[place], words[place + 1]));
-    }
-    return changed;
-  }
-  const bool deletes = name == "DEL" || name == "UNLINK";
-  if (deletes || (name == "GETDEL" && count > 1)) {
-    Changes changed;
-    if (deletes ? command.Says(0) : is_nil) return changed;
-    for (std::size_t place = 1; place < count; ++place) changed.push_back({words[place], std::string(history::kGone)});
-    return changed;
-  }
-  if (name == "PERSIST") return Changes();
-  if (Among(kCounters, name) && count > 1) {
-    const bool is_known = command.reply == Command::Reply::kInteger;
-    return Changes{is_known ? To(store, words[1], std::to_string(command.integer)) : history::Changed{words[1]}};
-  }
-  if (Among(kOneKey, name) && count > 1) return Changes{history::Changed{words[1]}};
-  return std::nullopt;
-}
-
-Changes NotedCommands::Set(const std::string& store, const Command& command) {
-  const std::vector<std::string>& words = command.words;
+// What SET does; its reply is nil where it is conditional and did nothing.
+NotedCommand Set(const Words& words) {
   bool conditional = false;
   bool gets = false;
   bool expires = false;
@@ -198,28 +118,78 @@ Changes NotedCommands::Set(const std::string& store, const Command& command) {
       others = true;
     }
   }
-  if (others || (gets && conditional)) {
-    return {history::Changed{words[1]}};  // its reply does not say whether it was done
+  // Without that, its reply does not say whether it was done.
+  if (others || (gets && conditional)) return {Changes{{std::string(words[1])}}};
+  return {Changes{There(words[1], expires)}, conditional ? REDIS_REPLY_NIL : REDIS_REPLY_ERROR};
+}
+
+// What a command that is flagged as a write does if it is done.
+NotedCommand Of(const Words& words) {
+  const std::string name = CommandName(words);
+  const std::size_t count = words.size();
+  if (name == "SET" && count > 2) return Set(words);
+  if ((name == "SETEX" || name == "PSETEX") && count > 3) return {Changes{There(words[1], true)}};
+  if (name == "SETNX" && count > 2) return {Changes{There(words[1])}, REDIS_REPLY_INTEGER};
+  if (name == "GETSET" && count > 2) return {Changes{There(words[1])}};
+  if (name == "MSET" || name == "MSETNX") {
+    Changes changed;
+    for (std::size_t place = 1; place + 1 < count; place += 2) changed.push_back(There(words[place]));
+    return {changed, name == "MSETNX" ? REDIS_REPLY_INTEGER : REDIS_REPLY_ERROR};
   }
-  if (conditional && command.reply == Command::Reply::kNil) return {};
-  return {To(store, words[1], words[2], expires)};
+  const bool deletes = name == "DEL" || name == "UNLINK";
+  if (deletes || (name == "GETDEL" && count > 1)) {
+    Changes changed;
+    for (std::size_t place = 1; place < count; ++place) {
+      changed.push_back({std::string(words[place]), std::string(history::kGone)});
+    }
+    return {changed, deletes ? REDIS_REPLY_INTEGER : REDIS_REPLY_NIL};
+  }
+  if (name == "PERSIST") return {Changes()};
+  if (Among(kCounters, name) && count > 1) return {Changes{There(words[1])}};
+  if (Among(kOneKey, name) && count > 1) return {Changes{{std::string(words[1])}}};
+  return {};
+}
+
+}  // namespace
+
+std::size_t NotedCommands::Add(const Words& words, Kind kind) {
+  const bool is_write = kind == Kind::kWrite;
+  commands_.push_back(is_write ? Of(words) : NotedCommand{});
+  commands_.back().is_write = is_write;
+  return commands_.size() - 1;
+}
+
+void NotedCommands::Heard(std::size_t place, const redisReply& reply) {
+  NotedCommand& command = commands_[place];
+  const bool is_nothing = reply.type == command.nothing && (reply.type != REDIS_REPLY_INTEGER || reply.integer == 0);
+  // Of what is flagged as a write an error says that nothing was changed.
+  if (command.is_write && (is_nothing || reply.type == REDIS_REPLY_ERROR)) command.changes.emplace();
+}
+
+std::optional<Changes> NotedCommands::Changed() const {
+  Changes all;
+  for (const NotedCommand& command : commands_) {
+    if (!command.changes) return std::nullopt;
+    all.insert(all.end(), command.changes->begin(), command.changes->end());
+  }
+  return all;
 }
 
 std::shared_ptr<NotedReads> NotedReads::For(const Store& store) {
   ScopePtr scope = CurrentScope();
   auto noted = history::NoteRead(store, scope);
   if (noted == nullptr) return nullptr;
-  return std::shared_ptr<NotedReads>(new NotedReads(store.name(), std::move(scope), std::move(noted)));
+  return std::shared_ptr<NotedReads>(new NotedReads(std::move(scope), std::move(noted)));
 }
 
-NotedReads::NotedReads(std::string store, ScopePtr scope, std::unique_ptr<history::NotedRead> noted)
-    : store_(std::move(store)), scope_(std::move(scope)), noted_(std::move(noted)) {}
+NotedReads::NotedReads(ScopePtr scope, std::unique_ptr<history::NotedRead> noted)
+    : scope_(std::move(scope)), noted_(std::move(noted)) {}
 
 NotedReads::~NotedReads() { noted_->Over(seen_, covers_); }
 
 void NotedReads::Came(const Words& words, const redisReply& reply, bool is_queued) {
   if (reply.type == REDIS_REPLY_ERROR) return;
-  std::vector<history::Seen> own = SeenIn(store_, words, reply, is_queued);
+  std::vector<history::Seen> own = SeenIn(words, reply, is_queued);
   std::move(own.begin(), own.end(), std::back_inserter(seen_));
 }
 

@@ -1,18 +1,16 @@
-// What a recorded history is told of commands: which keys they changed or read, and the digests of whole values (spec
-// HIST-28).
+// Tells a recorded history of commands: which keys they changed, and which keys a read found empty (spec HIST-28,
+// HIST-37).
 //
-// Whole values are those of SET, GET and their like, and counters. Of other commands a history has which key they
-// changed, and of other reads that nobody knows which write they saw.
+// Of SET and its like, and of counters, a history has that the key holds something. Of other commands it has which key
+// they changed. Of a read that found something nobody knows which write it saw.
 #ifndef ANTIPODE_REDIS_NOTING_H_
 #define ANTIPODE_REDIS_NOTING_H_
 
 #include <hiredis/hiredis.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "antipode/history.h"
@@ -23,7 +21,17 @@
 
 namespace antipode::redis {
 
-// The commands of one write, as the application gave them, and what their replies said.
+// One command of a write.
+struct NotedCommand {
+  // What it does to which keys; nothing where nobody knows.
+  std::optional<std::vector<history::Changed>> changes;
+  // The kind of reply, besides an error, by which it changed nothing: nil, or the number 0.
+  int nothing = REDIS_REPLY_ERROR;
+  // Whether the server has it for a write.
+  bool is_write = false;
+};
+
+// The commands of one write, and what their replies said.
 class NotedCommands {
  public:
   // One more; its place.
@@ -31,24 +39,10 @@ class NotedCommands {
   void Heard(std::size_t place, const redisReply& reply);
 
   // Which keys they changed, in their order; nothing where nobody knows.
-  std::optional<std::vector<history::Changed>> Changed(const std::string& store) const;
+  std::optional<std::vector<history::Changed>> Changed() const;
 
  private:
-  struct Command {
-    enum class Reply { kNone, kNil, kInteger, kError, kOther };
-
-    std::vector<std::string> words;
-    Kind kind;
-    Reply reply = Reply::kNone;
-    std::int64_t integer = 0;
-
-    bool Says(std::int64_t number) const { return reply == Reply::kInteger && integer == number; }
-  };
-
-  static std::optional<std::vector<history::Changed>> Changed(const std::string& store, const Command& command);
-  static std::vector<history::Changed> Set(const std::string& store, const Command& command);
-
-  std::vector<Command> commands_;
+  std::vector<NotedCommand> commands_;
 };
 
 // One read, or those of one batch and scope; told when the last of them goes.
@@ -68,9 +62,8 @@ class NotedReads {
   void Covers(const WriteId& position) { covers_ = position; }
 
  private:
-  NotedReads(std::string store, ScopePtr scope, std::unique_ptr<history::NotedRead> noted);
+  NotedReads(ScopePtr scope, std::unique_ptr<history::NotedRead> noted);
 
-  const std::string store_;
   const ScopePtr scope_;
   const std::unique_ptr<history::NotedRead> noted_;
   std::vector<history::Seen> seen_;
