@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import antipode
 import antipode_postgresql
 import psycopg
 import pytest
+import sqlalchemy
+from antipode import records
 from antipode.testing.recorded import Recorded
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts
+from psycopg_pool import ConnectionPool
 
 SELECT = "SELECT value FROM posts WHERE key = %s"
 
@@ -32,7 +36,8 @@ def test_reads_of_a_standby_that_lags_are_found(quiet_posts: Posts, recorded: Re
         assert reader.execute(SELECT, ("private-key",)).fetchone() is None
         reader.execute("SHOW server_version")
     [record] = recorded.findings()
-    assert (record["store"], record["store_kind"]) == (STORE, "postgresql")
+    assert (record["kind"], record["store"], record["store_kind"]) == ("behind", STORE, "postgresql")
+    assert "confirmed" not in record
     assert record["site"].startswith("tests/test_followed_reads.py:")
     assert int(record["wanted"]["counter"]) > 0
     assert 0.05 < record["visible_after"] < 10
@@ -46,6 +51,74 @@ def test_rows_that_come_one_by_one(quiet_posts: Posts, recorded: Recorded) -> No
         quiet_posts.wrap("a").execute(INSERT, ("stream",))
         assert list(reader.cursor().stream(query=SELECT, params=("stream",))) == []
     recorded.findings()
+
+
+def by_pool(posts: Posts, url: str) -> Any:
+    with ConnectionPool(url, min_size=1, open=True) as plain:
+        with antipode_postgresql.wrap(plain, store=STORE).connection() as reader:
+            return reader.execute(SELECT, ("private-key",)).fetchall()
+
+
+def by_engine(posts: Posts, url: str) -> Any:
+    engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    try:
+        with antipode_postgresql.wrap(engine, store=STORE).connect() as reader:
+            return reader.execute(sqlalchemy.text("SELECT value FROM posts")).all()
+    finally:
+        engine.dispose()
+
+
+def by_server_cursor(posts: Posts, url: str) -> Any:
+    reader: Any = posts.wrap("b1")
+    with reader.transaction(), reader.cursor("mine") as cursor:
+        return cursor.execute(SELECT, ("private-key",)).fetchall()
+
+
+def by_client_cursor(posts: Posts, url: str) -> Any:
+    reader: Any = posts.wrap("b1")
+    reader.cursor_factory = psycopg.ClientCursor
+    return reader.cursor().execute(SELECT, ("private-key",)).fetchall()
+
+
+def prepared(posts: Posts, url: str) -> Any:
+    return posts.wrap("b1").execute(SELECT, ("private-key",), prepare=True).fetchall()
+
+
+@pytest.mark.parametrize(
+    "way", [by_pool, by_engine, by_server_cursor, by_client_cursor, prepared], ids=lambda way: str(way.__name__)
+)
+def test_each_way_to_read_is_behind(
+    quiet_posts: Posts, quiet_lab: PostgresqlStore, recorded: Recorded, way: Callable[[Posts, str], Any]
+) -> None:
+    """REC-6, REC-12: what it read is not asked for; nothing of it is in the record (REC-8)."""
+    with antipode.scope():
+        quiet_posts.wrap("a").execute(INSERT, ("private-key",))
+        assert way(quiet_posts, quiet_lab.url("b1")) == []
+    [record] = recorded.findings()
+    assert (record["kind"], "confirmed" in record) == ("behind", False)
+    assert record["visible_after"] > 0
+    assert "private-key" not in str(recorded.lines())
+
+
+def test_a_pipeline_is_not_followed(quiet_posts: Posts, recorded: Recorded) -> None:
+    reader = quiet_posts.wrap("b1")
+    with antipode.scope():
+        quiet_posts.wrap("a").execute(INSERT, ("pipeline",))
+        with reader.pipeline():
+            reader.execute(SELECT, ("pipeline",))
+    recorded.ended()
+    assert recorded.lines("behind", "stale") == []
+
+
+def test_at_the_end_of_the_process_it_is_behind(quiet_posts: Posts, recorded: Recorded) -> None:
+    """REC-15."""
+    with antipode.scope():
+        quiet_posts.wrap("a").execute(INSERT, ("end",))
+        assert quiet_posts.wrap("b1").execute(SELECT, ("end",)).fetchone() is None
+    recorded.looked()
+    records.end()
+    [record] = recorded.findings()
+    assert (record["kind"], record["visible_after"]) == ("behind", None)
 
 
 def test_what_is_there_is_no_finding(quiet_posts: Posts, recorded: Recorded) -> None:

@@ -92,7 +92,7 @@ class RecordingCursor(RecordingBaseCursor):
                 self._antipode_wait(call, conn)
             result = super().execute(query, params, **options)  # type: ignore[misc]
             if followed is not None:
-                came(followed, conn._antipode_flow, self)
+                came(followed, conn._antipode_flow)
             if call is not None:
                 self._antipode_cover(call, conn)
             if noted is not None:
@@ -174,7 +174,7 @@ class RecordingCursor(RecordingBaseCursor):
                     fetching.goes_on()
                     yield row
             if followed is not None:
-                came(followed, self._antipode_flow, self)
+                came(followed, self._antipode_flow)
         except BaseException as error:
             self._antipode_flow.failed(Kind.MAYBE, error)
             raise
@@ -248,7 +248,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
                 await self._antipode_wait(call, conn)
             result = await super().execute(query, params, **options)  # type: ignore[misc]
             if followed is not None:
-                came(followed, conn._antipode_flow, self)
+                came(followed, conn._antipode_flow)
             if call is not None:
                 await self._antipode_cover(call, conn)
             if noted is not None:
@@ -338,7 +338,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
                     fetching.goes_on()
                     yield row
             if followed is not None:
-                came(followed, self._antipode_flow, self)
+                came(followed, self._antipode_flow)
         except BaseException as error:
             self._antipode_flow.failed(Kind.MAYBE, error)
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from antipode.store import note_marks
@@ -13,16 +12,11 @@ from antipode_postgresql.moments import Moments
 from antipode_postgresql.packets import refusal_of, simple
 from antipode_postgresql.positions import Epoch
 from antipode_postgresql.schema import may_call
-from antipode_postgresql.statements import Kind
 
 _FACTS: Final = (
     f"SELECT system_identifier::text, {may_call('mark')},"
     " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size') FROM pg_control_system()"
 ).encode()
-_SETS: Final = re.compile(
-    rb"(?i)\b(?:set_config|reset|discard|set\b(?!\s+(?:transaction|constraints|session\s+characteristics)\b))\b"
-)
-"""Anywhere in what may be several statements, or a block."""
 _MARK: Final = b"SELECT antipode.mark()"
 NO_TABLE: Final = (
     "there is no table of epochs that its user may use: after a failover its positions are unproven. Run: "
@@ -35,7 +29,6 @@ class Known:
 
     __slots__ = (
         "asks_how",
-        "changed",
         "epoch",
         "has_question",
         "moments",
@@ -64,16 +57,9 @@ class Known:
         """How many of the next commits ask how they are made, too."""
         self.has_question = False
         """Whether it has the question for the position, which rides with a COMMIT, too."""
-        self.changed = False
-        """Whether the application may have changed the session's settings."""
         self.row_by_row = False
         """Whether libpq may go on to hand out one row at a time: until something is sent outside a pipeline."""
         self.moments = Moments()
-
-    def said(self, kind: Kind, text: bytes) -> None:
-        """The application sends a statement that is neither a plain read nor a plain write."""
-        if kind in (Kind.SESSION, Kind.MAYBE) and not self.changed:
-            self.changed = _SETS.search(text) is not None
 
     def is_due(self, threshold: int | None) -> bool:
         """Counts one more question; whether it is to be prepared now: as often asked as psycopg asks before it does."""

@@ -24,10 +24,9 @@ from antipode_postgresql.flow import INTRANS, Flow
 from antipode_postgresql.looking import STARTED, Look
 from antipode_postgresql.packets import Late, Results, asked, bounded, record_end, simple
 from antipode_postgresql.positions import Epoch, number_of, position_in
-from antipode_postgresql.repeating import own_reads
 from antipode_postgresql.riding import Heard
 from antipode_postgresql.statements import Kind, classify, may_read
-from antipode_postgresql.targets import Target, leads_on, target_of
+from antipode_postgresql.targets import leads_on, target_of
 
 TICK_S: Final = 0.02
 """How often a question before a read is looked after while its answer is on its way."""
@@ -373,23 +372,16 @@ def follow(flow: Flow, query: Any) -> FollowedRead | None:
 
 
 @quietly
-def came(followed: FollowedRead, flow: Flow, cursor: Any) -> None:
+def came(followed: FollowedRead, flow: Flow) -> None:
     """What it read has come, unless it is on its way in a pipeline."""
-    if flow.pgconn.pipeline_status:
-        return
-    target = target_of(flow.connection)
-    server = _server_at(flow, target)
-    followed.over(server, again=None if flow.known.changed else own_reads(target, cursor, server.ask_timeout))
+    if not flow.pgconn.pipeline_status:
+        followed.over(_server(flow))
 
 
 def _server(flow: Flow) -> Server:
     """The server that a connection reaches."""
-    return _server_at(flow, target_of(flow.connection))
-
-
-def _server_at(flow: Flow, target: Target) -> Server:
-    store, options = flow.binding.store, flow.binding.options
-    connection, listed = flow.connection, options.replicas is not None
+    target, store = target_of(flow.connection), flow.binding.store
+    connection, listed = flow.connection, flow.binding.options.replicas is not None
     return store.server_at(target.address) or store.reach(connection, target, leads_on(connection), listed=listed)
 
 

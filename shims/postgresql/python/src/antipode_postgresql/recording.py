@@ -197,9 +197,7 @@ class RecordingBaseCursor:
     def _execute_send(self, query: Any, **options: Any) -> None:
         flow = self._antipode_flow
         if flow.binding.records:
-            kind = flow.binding.kind_of(query.query)
-            flow.begins(kind, query.query)
-            flow.known.said(kind, query.query)
+            flow.begins(flow.binding.kind_of(query.query), query.query)
         super()._execute_send(query, **options)  # type: ignore[misc]
         flow.has_snapshot = True
 
@@ -251,9 +249,6 @@ class RecordingBaseCursor:
             yield from flow.reset_gen()
         if kind is not _WRITE:
             flow.may_set(kind)
-            flow.known.said(kind, pgq.query)
-            if flow.binding.follows and self._query is None:  # psycopg says so unless the statement is prepared
-                self._query = pgq
             flow.known.moments.executed(pgq.query)
         flow.has_snapshot = had_snapshot or kind not in _NO_QUERY or not takes_no_snapshot(pgq.query)
         if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from psycopg import OperationalError, generators, pq, waiting
@@ -58,30 +57,6 @@ class Session:
         """The one row of the last statement."""
         return self.run(statement)[-1][0]
 
-    def stream(
-        self, statement: bytes, params: Sequence[Any], types: Sequence[int], formats: Sequence[Any]
-    ) -> Iterator[list[bytes | None]]:
-        """The rows of one statement with its parameters, as they come. Who does not take them all closes the session.
-
-        All of them come within `timeout`, or it raises; Refused for an error.
-        """
-        until = time.monotonic() + self.timeout
-        self._pgconn.send_query_params(statement, params or None, types or None, formats or None)
-        self._pgconn.set_single_row_mode()
-        self._wait(generators.send(self._pgconn), until)
-        while (result := self._wait(generators.fetch(self._pgconn), until)) is not None:
-            if result.status not in (*_GOOD, pq.ExecStatus.SINGLE_TUPLE):
-                raise Refused(*_refusal(result))
-            yield from ([result.get_value(row, n) for n in range(result.nfields)] for row in range(result.ntuples))
-
-    def _wait(self, generator: Any, until: float) -> Any:
-        if (left := until - time.monotonic()) <= 0:
-            raise OperationalError(f"no answer within {self.timeout:.1f} s")
-        try:
-            return waiting.wait(generator, self._pgconn.socket, timeout=left)
-        except pg_errors._WaitTimeout as error:
-            raise OperationalError(f"no answer within {self.timeout:.1f} s") from error
-
     def _finish(self) -> list[list[list[str | None]]]:
         try:
             results = waiting.wait(generators.execute(self._pgconn), self._pgconn.socket, timeout=self.timeout)
@@ -93,18 +68,13 @@ class Session:
                 words = pg_errors.error_from_result(result)
                 if isinstance(words, OperationalError) or self._pgconn.status != pq.ConnStatus.OK:
                     raise OperationalError(str(words)) from words
-                raise Refused(*_refusal(result))
+                raise Refused(str(words).splitlines()[0], words.sqlstate or "")
             found.append(_rows(result))
         return found
 
     def close(self) -> None:
         """Ends the connection; never raises."""
         self._pgconn.finish()
-
-
-def _refusal(result: Any) -> tuple[str, str]:
-    words = pg_errors.error_from_result(result)
-    return str(words).splitlines()[0], words.sqlstate or ""
 
 
 def _rows(result: Any) -> list[list[str | None]]:

@@ -32,8 +32,6 @@ class Target:
     address: str
     """Its name for people and for telling servers apart: no credentials."""
     words: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    session: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Of an open connection: the settings that it was opened with, for reads that are to mean the same."""
     guessed: bool = field(default=False, compare=False)
     """Of a client that has no open connection yet: an open one may know more (a password that a hook adds)."""
 
@@ -129,10 +127,7 @@ def _connected(connection: Any) -> Target:
         del kept["hostaddr"]
     if pgconn.password:
         kept["password"] = pgconn.password.decode()
-    settings = {"client_encoding": (pgconn.parameter_status(b"client_encoding") or b"").decode()}
-    if words.get("options"):
-        settings["options"] = words["options"]
-    return Target(_address(kept, host, port), kept, settings)
+    return Target(_address(kept, host, port), kept)
 
 
 def _address(words: Mapping[str, Any], host: str, port: str) -> str:
