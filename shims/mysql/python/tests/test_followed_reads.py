@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import antipode
 import pytest
+from antipode import records
 from antipode.followed_reads import FollowedRead
 from antipode.testing.recorded import Recorded
 from sql_regions import Posts, until
@@ -33,8 +34,26 @@ def test_reads_of_a_replica_that_lags_are_found(any_posts: Posts, client: str, t
     [record] = recorded.findings(timeout=30)
     caller = "aio_client" if client == "aio" else "test_followed_reads"  # the loop runs the coroutine
     assert record["site"].startswith(f"tests/{caller}.py:")
+    assert (record["kind"], "confirmed" in record) == ("behind", False)
     assert record["visible_after"] > 0
     assert key not in str(recorded.lines())
+
+
+def test_at_the_end_of_the_process_it_is_behind(any_posts: Posts, client: str, tmp_path: Path) -> None:
+    """REC-15."""
+    reader = any_posts.wrap(any_posts.open(client, "b1", autocommit=True))
+    recorded, key = Recorded(tmp_path), f"end-{uuid4().hex}"
+    any_posts.lab.partition("b1")
+    try:
+        with antipode.scope(any_posts.write(key)), closing(reader.cursor()) as cursor:
+            cursor.execute("SELECT body FROM posts WHERE id = %s", (key,))
+            assert not cursor.fetchall()
+        recorded.looked()
+        records.end()
+        [record] = recorded.findings()
+    finally:
+        any_posts.lab.heal("b1")
+    assert (record["kind"], record["visible_after"]) == ("behind", None)
 
 
 def test_the_server_is_looked_at_when_the_reply_has_come(

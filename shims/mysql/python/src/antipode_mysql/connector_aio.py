@@ -66,7 +66,6 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
     async def connect(self) -> None:
         self._antipode.unknown()
         self._antipode_renew()
-        self._antipode.settings.reconnected()
         await super().connect()
 
     async def _do_auth(self) -> None:
@@ -78,18 +77,9 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         await self._antipode_reset()
         return bool(await super().cmd_reset_connection())
 
-    async def cmd_change_user(
-        self, username: str = "", password: str = "", database: str = "", *args: Any, **kwargs: Any
-    ) -> Any:
+    async def cmd_change_user(self, *args: Any, **kwargs: Any) -> Any:
         await self._antipode_reset()
-        changed = await super().cmd_change_user(username, password, database, *args, **kwargs)
-        self._antipode_logged_in(username, database)
-        return changed
-
-    async def cmd_init_db(self, database: str) -> Any:
-        chosen = await super().cmd_init_db(database)
-        self._antipode.settings.database = database
-        return chosen
+        return await super().cmd_change_user(*args, **kwargs)
 
     async def close(self) -> None:
         await self._antipode_leave()

@@ -51,7 +51,6 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
     def _open_connection(self) -> None:
         self._antipode.unknown()
         self._antipode_renew()
-        self._antipode.settings.reconnected()
         super()._open_connection()
         self._antipode_connected(self._antipode.flags)
         self._antipode.opened(self._antipode_plain)
@@ -60,18 +59,9 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         at_once(self._antipode_reset())
         return bool(super().cmd_reset_connection())
 
-    def cmd_change_user(
-        self, username: str = "", password: str = "", database: str = "", *args: Any, **kwargs: Any
-    ) -> Any:
+    def cmd_change_user(self, *args: Any, **kwargs: Any) -> Any:
         at_once(self._antipode_reset())
-        changed = super().cmd_change_user(username, password, database, *args, **kwargs)
-        self._antipode_logged_in(username, database)
-        return changed
-
-    def cmd_init_db(self, database: str) -> Any:
-        chosen = super().cmd_init_db(database)
-        self._antipode.settings.database = database
-        return chosen
+        return super().cmd_change_user(*args, **kwargs)
 
     def close(self) -> None:
         at_once(self._antipode_leave())

@@ -13,7 +13,6 @@ from mysql.connector.errors import Error
 from antipode_mysql.binding import Binding
 from antipode_mysql.driving import Driving, Row
 from antipode_mysql.recorder import AUTOCOMMIT, IN_TRANSACTION, Recorder
-from antipode_mysql.session_settings import settings_of
 from antipode_mysql.tracking import STATE_CHANGED, gtids_in, length
 
 _R = TypeVar("_R")
@@ -66,12 +65,6 @@ class ConnectorDriving(Driving):
         greeting = connection._handshake or {}
         version = str(greeting.get("server_version_original") or "")
         self._antipode.connected(int(connection.connection_id or 0), flags, version, can_track=can_track)
-
-    def _antipode_logged_in(self, user: str, database: str) -> None:
-        """The same connection is another user's session now, perhaps of the same one."""
-        settings = self._antipode.settings
-        settings.database = database or None
-        settings.changed = settings.changed or user != self._antipode.binding.target.user
 
     async def _antipode_leave(self) -> Exception | None:
         connection: Any = self
@@ -262,7 +255,7 @@ def share(plain: Any, recording: Any, binding: Binding) -> Any:
     wrapped._antipode_plain = plain
     wrapped._antipode_prepared = {}
     wrapped._antipode_warned = 0
-    wrapped._antipode = Recorder(binding.opened(plain), settings_of(plain, binding.target))
+    wrapped._antipode = Recorder(binding.opened(plain))
     flags = (IN_TRANSACTION if plain._in_transaction else 0) | (AUTOCOMMIT if plain._autocommit else 0)
     wrapped._antipode_connected(flags)
     return wrapped

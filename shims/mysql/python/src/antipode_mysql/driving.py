@@ -98,7 +98,7 @@ class Driving:
             noting.read(recorder.binding, sql, several=several)
         followed = recorder.follow(sql, several=several)
         if followed is not None:
-            action = _followed(action, recorder, followed, sql)
+            action = _followed(action, recorder, followed)
         if call is None:
             result = await action()
             recorder.unasked()
@@ -278,11 +278,11 @@ class BlockingDriving(Driving):
 
 
 def _followed(
-    action: Callable[[], Awaitable[_R]], recorder: Recorder, followed: FollowedRead, sql: bytes
+    action: Callable[[], Awaitable[_R]], recorder: Recorder, followed: FollowedRead
 ) -> Callable[[], Awaitable[_R]]:
     async def act() -> _R:
         result = await action()
-        recorder.came(followed, sql)
+        recorder.came(followed)
         return result
 
     return act

@@ -14,7 +14,6 @@ from pymysql.constants import CLIENT, COMMAND
 from antipode_mysql.binding import Binding
 from antipode_mysql.driving import BlockingDriving, Row, at_once
 from antipode_mysql.recorder import Recorder
-from antipode_mysql.session_settings import settings_of
 from antipode_mysql.tracking import STATE_CHANGED, gtids_in
 
 # Their inner parts have no types: as Any they may be overridden.
@@ -84,10 +83,6 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
     def _send_autocommit_mode(self) -> None:
         self._antipode_do(b"SET AUTOCOMMIT", super()._send_autocommit_mode)
 
-    def select_db(self, db: Any) -> None:
-        super().select_db(db)
-        self._antipode.settings.database = db.decode() if isinstance(db, bytes) else str(db)
-
     def close(self) -> None:
         if self._sock is not None:
             at_once(self._antipode_leave())
@@ -100,7 +95,6 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
     def connect(self, sock: Any = None) -> None:
         self._antipode.unknown()
         self._antipode.renewed()
-        self._antipode.settings.reconnected()
         self._antipode_call = None
         super().connect(sock)
         self._antipode_connected()
@@ -258,7 +252,7 @@ def wrap_connection(plain: Any, binding: Binding) -> Any:
     wrapped._antipode_warned = 0
     wrapped._antipode_call = None
     wrapped._antipode_plain = plain
-    wrapped._antipode = Recorder(binding.opened(plain), settings_of(plain, binding.target))
+    wrapped._antipode = Recorder(binding.opened(plain))
     if plain._sock is not None:
         wrapped._antipode_connected()
     return wrapped

@@ -22,8 +22,6 @@ from antipode_mysql.flavour import Answer, Flavour, answer_of
 from antipode_mysql.gtid_sets import GtidSet
 from antipode_mysql.mariadb import MARIADB
 from antipode_mysql.probe import MULTIPLEXED, flavour_of
-from antipode_mysql.repeating import own_reads
-from antipode_mysql.session_settings import SessionSettings
 from antipode_mysql.statements import GAP, Kind, Statement, classify
 from antipode_mysql.waiting import Moment, ReadCall, fetch, read_call
 
@@ -69,9 +67,8 @@ class Call:
 class Recorder:
     """The open transaction of one connection, and the writes in it."""
 
-    def __init__(self, binding: Binding, settings: SessionSettings) -> None:
+    def __init__(self, binding: Binding) -> None:
         self.binding = binding
-        self.settings = settings
         self.flavour: Flavour = MARIADB
         """The kind of server, by its greeting."""
         self.can_track = False
@@ -114,8 +111,6 @@ class Recorder:
         statement = classify(sql, several=several)
         self.discards = not statement.may_read
         kind, began = statement.kind, not self.writes
-        if kind is not Kind.READ and not (kind is Kind.WRITE and statement.packs):
-            self.settings.said(sql, several=several)
         read = read_call(binding, self.flavour) if statement.may_read else None
         if statement.may_write:
             if self.prepared and self._xa(sql)[1] != self.prepared:
@@ -142,13 +137,9 @@ class Recorder:
         return followed_read(binding.store, current_reading())
 
     @quietly
-    def came(self, followed: FollowedRead, sql: bytes) -> None:
+    def came(self, followed: FollowedRead) -> None:
         """What it read has come."""
-        server, target, settings = self.binding.server, self.binding.target, self.settings
-        again = None
-        if not settings.changed:
-            again = own_reads(target, settings.database, self.flavour, sql, server.ask_timeout)
-        followed.over(server, again=again)
+        followed.over(self.binding.server)
 
     def _begin_write(self) -> None:
         scope = current_scope()
@@ -380,7 +371,6 @@ class Recorder:
     def renewed(self) -> None:
         """The session has been reset: its variables, its transaction and its newest id are gone."""
         self.over()
-        self.settings.renewed()
         self.mark, self.mark_known, self.rests, self.flags, self.tracks = None, False, "", 0, None
 
     def opened(self, plain: Any) -> None:
