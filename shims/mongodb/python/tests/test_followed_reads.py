@@ -10,6 +10,7 @@ import antipode
 import antipode_mongodb
 import pymongo
 import pytest
+from antipode import records
 from antipode.testing import isolated
 from antipode.testing.recorded import Recorded
 from antipode_mongodb.flavour import counter_of
@@ -28,14 +29,33 @@ def test_reads_of_a_server_that_lags_are_found(posts: Posts, name: str, tmp_path
         posts.posts.insert_one({"_id": name, "v": 1})
         assert reader.find_one({"_id": name}) is None
         assert reader.count_documents({"_id": name}) == 0
+        assert reader.distinct("v", {"_id": name}) == []
+        assert list(reader.aggregate([{"$match": {"_id": name}}])) == []
+        assert list(reader.find_raw_batches({"_id": name})) == []
     recorded.looked()
-    assert recorded.count("followed_reads") == 2
+    assert recorded.count("followed_reads") == 5
     posts.lab.heal("b1")
-    for record in recorded.findings(2, timeout=30):
+    for record in recorded.findings(5, timeout=30):
+        assert (record["kind"], "confirmed" in record) == ("behind", False)
         assert (record["store"], record["store_kind"]) == (STORE, "mongodb")
         assert record["site"].startswith("tests/test_followed_reads.py:")
         assert record["visible_after"] > 0
     assert name not in str(recorded.lines())
+
+
+def test_at_the_end_of_the_process_it_is_behind(posts: Posts, name: str, tmp_path: Path) -> None:
+    """REC-15."""
+    reader = posts.wrap(posts.lab.client("b1"))[DATABASE]["posts"]
+    recorded = Recorded(tmp_path)
+    posts.lab.partition("b1")
+    with antipode.scope():
+        posts.posts.insert_one({"_id": name, "v": 1})
+        assert reader.find_one({"_id": name}) is None
+    recorded.looked()
+    records.end()
+    [record] = recorded.findings()
+    posts.lab.heal("b1")
+    assert (record["kind"], record["visible_after"]) == ("behind", None)
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "asyncio"])
@@ -78,6 +98,7 @@ def test_it_is_the_member_that_answered_that_was_behind(reads_at: str, is_async:
         secondary.committed = primary.committed
         if reads_at == "secondary":
             [found] = recorded.findings()
+            assert found["kind"] == "behind"
             assert found["server"] == f"mongodb://127.0.0.1:{secondary.port}"
         else:
             recorded.ended()

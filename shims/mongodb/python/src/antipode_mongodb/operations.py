@@ -35,7 +35,6 @@ from antipode_mongodb.many import delete_many, update_many
 from antipode_mongodb.outcome import ONE, SEVERAL, Parts, incomplete, parts_of, settle
 from antipode_mongodb.positions import enlist, positioned
 from antipode_mongodb.reading import Read, can_strip
-from antipode_mongodb.repeating import Asked, of_method
 from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import At, Change, change_one, delete_one, run_change, run_deletion
 
@@ -328,8 +327,7 @@ COUNTS: Final = ("count_documents", "estimated_document_count", "distinct")
 def count(at: At, name: str, given: Given) -> Steps[Any]:
     """A read of numbers or single values."""
     send = lambda: getattr(at.low, name)(**given)  # noqa: E731
-    asked = lambda: of_method(at.low, name, given)  # noqa: E731
-    return untold(at.binding, at.low.database.client, send, at.namespace, asked, session=given.get("session"))
+    return untold(at.binding, at.low.database.client, send, at.namespace, session=given.get("session"))
 
 
 def inquire(at: At, name: str, given: Given) -> Steps[Any]:
@@ -343,7 +341,6 @@ def untold(
     client: Any,
     call: Callable[[], Any],
     what: str = "",
-    asked: Callable[[], Asked | None] | None = None,
     *,
     session: Any = None,
     past: Lineage | None = None,
@@ -364,7 +361,7 @@ def untold(
     finally:
         if noted is not None:  # where it was not over before
             noted.failed()
-    read.came(client, asked=asked)
+    read.came(client)
     if read.collects:
         read.unknown()
     return watched(result, binding, proved) if binding.records else result
@@ -384,9 +381,8 @@ def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
     if isinstance(pipeline, list | tuple):
         given = {**given, "pipeline": [*stages, {"$unset": list(OURS)}]}
     send = lambda: getattr(at.low, name)(**given)  # noqa: E731
-    asked = lambda: of_method(at.low, name, given)  # noqa: E731
     session = given.get("session")
-    return (yield from untold(at.binding, at.low.database.client, send, at.namespace, asked, session=session))
+    return (yield from untold(at.binding, at.low.database.client, send, at.namespace, session=session))
 
 
 def _piped(at: At, name: str, given: Given) -> Steps[Any]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any
 
 import bson
 from antipode.errors import UnfitStoreError
-from antipode.followed_reads import Again, FollowedRead, followed_read, quietly
+from antipode.followed_reads import FollowedRead, followed_read
 from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
-from antipode.server import Server
 from antipode.settings import Mode
 from antipode.verdict import unproven
 from antipode.wait_on_read import wait_first, waited_in_vain
@@ -25,9 +24,7 @@ from antipode_mongodb.binding import Binding
 from antipode_mongodb.fields import OURS, identity_of, stripped, texts_of
 from antipode_mongodb.flavour import counter_of
 from antipode_mongodb.keys import key_octets
-from antipode_mongodb.repeating import Asked, own_reads
 from antipode_mongodb.steps import Blocking, Steps
-from antipode_mongodb.targets import member
 
 _LASTING = ("majority", "linearizable", "snapshot")
 """Read concerns whose values no election takes back."""
@@ -121,31 +118,11 @@ class Read:
         """In dry-run: what follows this read, where it is in the sample."""
         self._followed = followed_read(self.binding.store, self._reading) if self.binding.store.dry_run else None
 
-    def came(
-        self,
-        client: Any,
-        address: tuple[str, int | None] | None = None,
-        asked: Callable[[], Asked | None] | None = None,
-    ) -> None:
-        """What was read by a client has come; `address`: of the server, as far as that is known.
-
-        `asked`: what was read, as far as that is known.
-        """
-        followed = self._followed
-        server = None if followed is None else self.binding.server_at(client, address)
-        if server is not None and followed is not None:
-            again = None if asked is None else self._again(client, address, asked, server)
-            followed.over(server, again=again)
-
-    @quietly
-    def _again(
-        self, client: Any, address: tuple[str, int | None] | None, asked: Callable[[], Asked | None], server: Server
-    ) -> Again | None:
-        sent = asked()
-        if sent is None:
-            return None
-        target = self.binding.target if address is None else member(client, address)
-        return own_reads(target, sent, server.ask_timeout)
+    def came(self, client: Any, address: tuple[str, int | None] | None = None) -> None:
+        """What was read by a client has come; `address`: of the server, as far as that is known."""
+        server = None if self._followed is None else self.binding.server_at(client, address)
+        if server is not None and self._followed is not None:
+            self._followed.over(server)
 
     def ask(self) -> None:
         """Asks what the server is, before the read and where a new connection was made for it. Blocks."""

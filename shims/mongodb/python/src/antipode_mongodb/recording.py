@@ -24,7 +24,6 @@ from antipode_mongodb.operations import Given, given_to
 from antipode_mongodb.outcome import BATCHES, ONE, SEVERAL, failure_in
 from antipode_mongodb.positions import aborted, bound_session, committed, taken
 from antipode_mongodb.reading import Read, Seen, can_strip
-from antipode_mongodb.repeating import of_find
 from antipode_mongodb.steps import Steps, run, run_async
 from antipode_mongodb.writing import At, as_plain
 
@@ -220,7 +219,7 @@ def _cursor_class(plain: Any) -> type[Any]:
                         read.follow()
                     await super()._send_message(operation)
                     if read is not None:
-                        read.came(_client_of(self), self.address, lambda: of_find(self._collection, operation))
+                        read.came(_client_of(self), self.address)
                     if read is not None and read.asks:
                         await asyncio.to_thread(read.ask)
                     self._antipode_came(read, session, noted)
@@ -244,7 +243,7 @@ def _cursor_class(plain: Any) -> type[Any]:
                     read.follow()
                 super()._send_message(operation)
                 if read is not None:
-                    read.came(_client_of(self), self.address, lambda: of_find(self._collection, operation))
+                    read.came(_client_of(self), self.address)
                 if read is not None and read.asks:
                     read.ask()
                 self._antipode_came(read, session, noted)
