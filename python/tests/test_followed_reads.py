@@ -14,7 +14,7 @@ import antipode
 import antipode.memory
 import jsonschema
 import pytest
-from antipode import Lineage, Ordered, WriteId, counts, digests, following, records
+from antipode import Lineage, Ordered, WriteId, counts, digests, following, records, repeats
 from antipode.followed_reads import followed_read
 from antipode.server import Server
 from antipode.testing import isolated
@@ -116,10 +116,12 @@ def test_what_returns_the_same_later_is_behind_and_not_stale(folder: Path) -> No
     assert counted("stale") == 0
 
 
-@pytest.mark.parametrize("way", ["switched off", "cannot be compared", "the repeat fails"])
-def test_without_a_repeat_nothing_is_confirmed(folder: Path, way: str) -> None:
+@pytest.mark.parametrize("way", ["switched off", "cannot be compared", "the repeat fails", "too many wait"])
+def test_without_a_repeat_nothing_is_confirmed(folder: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """REC-14."""
     antipode.configure(repeat_reads=way != "switched off")
+    if way == "too many wait":
+        monkeypatch.setattr(repeats, "later", lambda differs, over: False)
     store = fake_store("posts", Target("p", later(0.05)))
     repeated = threading.Event()
 

@@ -6,7 +6,7 @@ import datetime
 import decimal
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping, Sequence, Set, Sized
+from collections.abc import Mapping, Sequence, Set, Sized
 from typing import Any, Final
 
 MOST_OCTETS: Final = 2**20
@@ -30,15 +30,6 @@ def digest(value: Any) -> bytes | None:
         return None
 
 
-def digest_of_rows(rows: Iterable[Any]) -> bytes | None:
-    """A digest of rows, the same for the same ones in any order; None for what cannot be compared."""
-    one = _Digest()
-    try:
-        return one.joined("rows", sorted(one.of(row) for row in rows))
-    except NotComparable:
-        return None
-
-
 class _Digest:
     def __init__(self) -> None:
         self._left = MOST_OCTETS
@@ -58,11 +49,11 @@ class _Digest:
         if isinstance(value, _PLAIN):
             return self._leaf(type(value).__name__, repr(value).encode())
         if isinstance(value, Mapping):
-            return self.joined("map", sorted(self.of([*pair], depth + 1) for pair in value.items()))
+            return self._joined("map", sorted(self.of([*pair], depth + 1) for pair in value.items()))
         if isinstance(value, Set):
-            return self.joined("set", sorted(self.of(part, depth + 1) for part in value))
+            return self._joined("set", sorted(self.of(part, depth + 1) for part in value))
         if isinstance(value, Sequence):
-            return self.joined("list", [self.of(part, depth + 1) for part in value])
+            return self._joined("list", [self.of(part, depth + 1) for part in value])
         raise NotComparable
 
     def _leaf(self, kind: str, octets: bytes) -> bytes:
@@ -71,6 +62,5 @@ class _Digest:
             raise NotComparable
         return hashlib.blake2b(octets, digest_size=16, person=kind.encode()[:16]).digest()
 
-    def joined(self, kind: str, parts: list[bytes]) -> bytes:
-        """The digest of a collection whose parts have these."""
+    def _joined(self, kind: str, parts: list[bytes]) -> bytes:
         return self._leaf(kind, b"".join(parts))

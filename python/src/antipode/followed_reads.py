@@ -1,5 +1,4 @@
-"""Reads that dry-run follows: was the server behind, and was what it returned stale (spec REC-6, REC-12 to
-REC-15, REC-22).
+"""Reads that dry-run follows: was the server behind, and was what it returned stale (spec REC-6, REC-12 to REC-15).
 
 A shim asks `followed_read` before it sends a read, and tells what it got by `over`:
 
@@ -7,8 +6,6 @@ A shim asks `followed_read` before it sends a read, and tells what it got by `ov
     value = …
     if followed is not None:
         followed.over(server, lambda: value, repeat=lambda: …)
-
-or, where what came is not the shim's to see, `followed.over(server, again=…)`.
 """
 
 from __future__ import annotations
@@ -16,14 +13,13 @@ from __future__ import annotations
 import functools
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, ParamSpec, TypeVar
 
 from opentelemetry import trace
 
 from antipode import counts, following, logs, records, repeats, telemetry
-from antipode.digests import digest, digest_of_rows
+from antipode.digests import digest
 from antipode.following import FollowedWrite
 from antipode.lineage import Lineage
 from antipode.otel_context import current_context
@@ -43,11 +39,6 @@ _MOST_OBJECTS: Final = 16
 """Entries of objects that one read is followed for, at most, where the shim does not know which keys it reads."""
 
 Value = Callable[[], Any]
-Again = Callable[[int], Generator[Iterable[Any], None, None]]
-"""Sends a read so many times, one behind the other, each time to the same server; gives the rows of each.
-
-A thread of Antipode's iterates, and closes it. Each read ends by a deadline; one that must not be sent raises.
-"""
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -120,10 +111,6 @@ class FollowedRead:
         self._site: str = about["site"]
         self._digest: bytes | None = None
         self._repeat: Value | None = None
-        self._again: Again | None = None
-        """What `first` is to be compared with; None where nothing is, or no more."""
-        self._first: bytes | None = None
-        """Of the rows of our own read while something was missing."""
         self._seen: tuple[WriteId, Version] | None = None
         """The entry that the value itself is older than, and the value's version (confirmed: version)."""
 
@@ -134,13 +121,11 @@ class FollowedRead:
         value: Value | None = None,
         *,
         repeat: Value | None = None,
-        again: Again | None = None,
         versions: Mapping[bytes, Version] | None = None,
     ) -> None:
         """The reply has come from this server. Never raises, never waits.
 
         `value`: what it was, to be compared with what `repeat` returns, which a thread of Antipode's may call later.
-        `again`: where it is not known: reads of our own are compared (REC-22), as soon as something is found missing.
         `versions`: the exact versions of the values that came, by the keys of their write identifiers.
         """
         named = {name: version for key, version in (versions or {}).items() for name in (key, hashed_key(key))}
@@ -154,10 +139,7 @@ class FollowedRead:
         if self._seen is None and value is not None and repeat is not None and settings().repeat_reads:
             self._digest = digest(value())
             self._repeat = None if self._digest is None else repeat
-        elif self._seen is None and again is not None and settings().repeat_reads:
-            self._again = again
-        missing = None if self._again is None else self._missing
-        if following.follow([(server, write_id) for write_id in wanted], self._followed, missing) is not None:
+        if following.follow([(server, write_id) for write_id in wanted], self._followed) is not None:
             self._count("followed_reads")
 
     def _shown(self, write_id: WriteId, version: Version | None) -> bool:
@@ -176,43 +158,22 @@ class FollowedRead:
     def _count(self, what: str) -> None:
         counts.add(counts.Counted(what, telemetry.bounded(self._site), self._store.name))
 
-    def _missing(self) -> None:
-        """Something is not there yet; called by the engine's thread, before anything else is waited for."""
-        again = self._again
-        if again is not None:
-            repeats.soon(lambda: self._read_first(again))
-
-    def _read_first(self, again: Again) -> None:
-        """Reads while something is missing."""
-        if self._again is None:  # all was seen meanwhile, or nobody waits for it any more
-            return
-        with closing(again(1)) as reads:
-            found = digest_of_rows(next(reads))
-        if self._again is not None:
-            self._first = found
-
     def _followed(self, writes: Sequence[FollowedWrite]) -> None:
         """Everything is seen, or given up; called by the engine's thread, which must not wait for a repeat."""
-        confirm = self._confirming()
         late = [write for write in writes if write.late]
         if self._seen is not None:
             self._record("stale", writes, "version")
         elif late:
+            again = self._repeat
             seen = all(write.visible_after is not None for write in writes)
-            if confirm is None or not seen or not repeats.later(confirm, functools.partial(self._compared, late)):
+            if (
+                again is None
+                or not seen
+                or not repeats.later(lambda: self._differs(again), functools.partial(self._compared, late))
+            ):
                 self._record("behind", late)
         elif not all(write.there_at_once for write in writes):
             self._count("unjudged_reads")
-
-    def _confirming(self) -> Callable[[], bool] | None:
-        """What may confirm that the read was stale; the digest of our own first read goes with it."""
-        repeat, again, first = self._repeat, self._again, self._first
-        self._again = self._first = None
-        if repeat is not None:
-            return lambda: self._differs(repeat)
-        if again is not None and first is not None:
-            return lambda: _changed(first, again)
-        return None
 
     def _differs(self, again: Value) -> bool:
         """Reads again, and says whether the result is another one now."""
@@ -250,18 +211,6 @@ class FollowedRead:
             return {}
         seen_at = {} if last.at is None else _position("seen", Ordered(version.epoch, last.at))
         return _position("wanted", version) | seen_at
-
-
-def _changed(first: bytes, again: Again) -> bool:
-    """Reads twice: whether that differs from the first time, and not by itself."""
-    found: list[bytes] = []
-    with closing(again(2)) as reads:
-        for rows in reads:
-            now = digest_of_rows(rows)
-            if now is None or now == first or now not in (found or [now]):
-                return False
-            found.append(now)
-    return len(found) == 2
 
 
 def _held(server: Server, write_id: WriteId, now: float) -> bool:

@@ -53,16 +53,11 @@ class FollowedWrite:
     @property
     def late(self) -> bool:
         """The first look found that it was not visible: the server knows the write's history, and was not so far."""
-        first, last = self.first, self.answer
-        if first is None or not self.was_missing:
+        last = self.answer
+        if self.first is None or self.first.verdict is not Verdict.NOT_YET or self.first.unanswered:
             return False
-        unknown = first.unknown_epoch and (last is None or last.verdict is not Verdict.VISIBLE)
+        unknown = self.first.unknown_epoch and (last is None or last.verdict is not Verdict.VISIBLE)
         return not unknown
-
-    @property
-    def was_missing(self) -> bool:
-        """The server itself said *not yet* at the first look, perhaps of a history that it did not know."""
-        return self.first is not None and self.first.verdict is Verdict.NOT_YET and not self.first.unanswered
 
     @property
     def there_at_once(self) -> bool:
@@ -77,19 +72,13 @@ class FollowedWrite:
 
 
 Over = Callable[[Sequence[FollowedWrite]], None]
-Missing = Callable[[], None]
 
 
 class Followed:
-    """The writes of one barrier or read. `over` is called once, by whichever thread ends it.
+    """The writes of one barrier or read. `over` is called once, by whichever thread ends it."""
 
-    `missing` is called once before that where a server has said *not yet* at the first look, by the engine's thread,
-    which must not wait.
-    """
-
-    def __init__(self, wanted: Iterable[tuple[Server, WriteId]], over: Over, missing: Missing | None = None) -> None:
+    def __init__(self, wanted: Iterable[tuple[Server, WriteId]], over: Over) -> None:
         self._over = over
-        self._missing = missing
         self._lock = threading.Lock()
         """Held while writes are parked: none is given up before it is parked. Servers' locks are taken under it."""
         self._given_up = False
@@ -136,20 +125,11 @@ class Followed:
                 if write.first is not None and write.first.verdict is Verdict.NOT_YET:
                     self._parked.append((group.add(write.write_id, write.server), write))
             self._park = group
-            if self._missing is not None and any(write.was_missing for write in self.writes):
-                self._tell_missing(self._missing)
             for need, write in self._parked:
                 write.server.park(need)
         self._answered.set()
         if not group.parked():
             self.end()
-
-    @staticmethod
-    def _tell_missing(missing: Missing) -> None:
-        try:
-            missing()
-        except Exception:  # never an exception into the engine's thread
-            logs.logger.exception("a read could not be compared [AP603]")
 
     def end(self) -> None:
         """Everything is seen, or nobody follows it any more."""
@@ -205,14 +185,14 @@ _changed = threading.Condition(_lock)
 _thread: threading.Thread | None = None
 
 
-def follow(wanted: Iterable[tuple[Server, WriteId]], over: Over, missing: Missing | None = None) -> Followed | None:
-    """Follows writes; `over` gets them when all are seen, or after 30 s. Never raises. `missing`: see `Followed`.
+def follow(wanted: Iterable[tuple[Server, WriteId]], over: Over) -> Followed | None:
+    """Follows writes; `over` gets them when all are seen, or after 30 s. Never raises.
 
     None where too many are followed, or where the system has nothing left to follow them with.
     """
     if len(_followed) >= MOST_FOLLOWED:
         return None
-    followed = Followed(wanted, over, missing)
+    followed = Followed(wanted, over)
     try:
         if not _admit(followed):
             return None

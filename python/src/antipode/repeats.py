@@ -76,17 +76,6 @@ def later(differs: Callable[[], bool], over: Callable[[bool], None]) -> bool:
     return True
 
 
-def soon(read: Callable[[], None]) -> None:
-    """Has the thread read what is compared later, where most places are free: what has begun is to be ended."""
-
-    def nothing_yet() -> bool:
-        read()
-        return False
-
-    if _waiting.qsize() < MOST_WAITING // 2:
-        later(nothing_yet, lambda _: None)
-
-
 def _run() -> None:
     global _running
     waiting = _waiting

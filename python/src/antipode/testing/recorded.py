@@ -33,10 +33,8 @@ class Recorded:
         return sum(count for counted, count in counts.snapshot().items() if counted.what == what)
 
     def looked(self, timeout: float = 15.0) -> None:
-        """Waits until each read that is followed has been looked at, and where that found it behind, was read once more
-        by the shim itself: what comes after that is too late for it."""
+        """Waits until each read that is followed has been looked at: what comes after that is too late for it."""
         _wait_for(following.all_looked_at, timeout, "a server did not answer")
-        _wait_for(repeats.nothing_waits, timeout, "something is to be read again")
 
     def ended(self, timeout: float = 15.0) -> None:
         """Waits until nothing is followed any more: each read has the record that it gets, or gets none."""
