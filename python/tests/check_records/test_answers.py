@@ -313,15 +313,16 @@ def test_one_trace_of_each_finding_is_named(run: Run) -> None:
     assert AFTER_MESSAGE["store"] == answer["findings"][0]["origin"]["store"]
 
 
+@pytest.mark.parametrize("kind", ["stale", "behind"])
 @pytest.mark.parametrize("service", ["post-storage", "follower-notify"], ids=["another-service", "one-process"])
-def test_a_read_in_a_called_service_is_followed_back_to_the_message(run: Run, service: str) -> None:
+def test_a_read_in_a_called_service_is_followed_back_to_the_message(run: Run, service: str, kind: str) -> None:
     """CHECK-11: the paper's place is follower-notify, after the message, though post-storage does the read."""
     called: Record = {"service": service, "origin": {"scope": "request", "opened_by": "GET /posts/{post}"}}
     passed = HEAD | {"kind": "passed_on", "time": 1.0, "site": "followers/app.py:30", "target": "http://post-storage"}
     records = []
     for number in range(4):
         trace: Record = {"trace_id": f"{number:032x}"}
-        records += [read("stale", site="posts/app.py:9", **called, **trace), passed | {"origin": AFTER_MESSAGE} | trace]
+        records += [read(kind, site="posts/app.py:9", **called, **trace), passed | {"origin": AFTER_MESSAGE} | trace]
     other_way = passed | {"origin": AFTER_MESSAGE | {"opened_by": "elsewhere.py:1"}, "trace_id": f"{0:032x}"}
     _, answer = checked(run, *records, other_way)
     [suggested] = answer["suggestions"]
@@ -330,7 +331,8 @@ def test_a_read_in_a_called_service_is_followed_back_to_the_message(run: Run, se
         "followers/app.py:28",
         "notifications",
     )
-    assert (suggested["before"], suggested["prevents"]) == (["followers/app.py:30"], 4)
+    assert suggested["before"] == ["followers/app.py:30"]
+    assert suggested["prevents" if kind == "stale" else "behind"] == 4
     assert "reads blog-posts after notifications" in run("check", "r.jsonl").out
 
 
@@ -343,6 +345,48 @@ def test_a_service_whose_barriers_wait_was_looked_at(run: Run) -> None:
     code, answer = checked(run, summary(count("messages", 3), count("requests", 1), count("enforced_barriers", 3)))
     assert code == 0
     assert any("1 request or message of" in note and "met no barrier" in note for note in answer["notes"])
+
+
+def test_reads_behind_place_the_barrier(run: Run) -> None:
+    """CHECK-5, CHECK-11, CHECK-12: nothing says that a read of SQL was stale; the barrier belongs there."""
+    behind = [read("behind", 0.2, store="orders", store_kind="postgresql")] * 3
+    where = {"site": SITE, "store": "orders"}
+    summed = summary(count("reads", 10, **where), count("followed_reads", 10, **where))
+    code, answer = checked(run, *behind, summed)
+    assert (code, answer["verdict"]) == (2, "unknown")
+    [suggested] = answer["suggestions"]
+    assert (suggested["move"], suggested["at"], suggested["after"]) == (
+        "place_barrier",
+        "followers/app.py:28",
+        "notifications",
+    )
+    assert (suggested["prevents"], suggested["found"], suggested["behind"]) == (0, 0, 3)
+    assert (suggested["share"], suggested["median"]) == (pytest.approx(0.3), 0.2)
+    assert (
+        "would have let wait 3 reads of servers that were behind, at a median wait of 200 ms" in suggested["sentence"]
+    )
+    assert suggested["sentence"] in run("check", "r.jsonl").out
+
+
+def test_violations_rank_before_reads_behind_and_both_share_a_place(run: Run) -> None:
+    """CHECK-11, CHECK-12."""
+    elsewhere = [read("behind", site="b.py:1", origin={"scope": "task"})] * 9
+    _, answer = checked(run, *elsewhere, read("stale"), *[read("behind", store="orders")] * 2)
+    first, second = answer["suggestions"]
+    assert (first["prevents"], first["behind"], first["stores"]) == (1, 2, ["blog-posts", "orders"])
+    assert "prevented the only one, and let wait 2 reads of servers that were behind" in first["sentence"]
+    assert (second["at"], second["prevents"], second["behind"]) == ("b.py:1", 0, 9)
+
+
+def test_reads_behind_a_barrier_ask_for_no_second_one(run: Run) -> None:
+    """CHECK-3, CHECK-11: where that barrier was late, it stands for them."""
+    late = barrier(look(verdict="not_yet", visible_after=0.1), site=HERE)
+    _, answer = checked(run, late, *[read("behind", barrier=HERE)] * 2)
+    [suggested] = answer["suggestions"]
+    assert (suggested["move"], suggested["at"], suggested["behind"]) == ("enforce_barrier", HERE, 0)
+    _, answer = checked(run, *[read("behind", barrier=HERE)] * 2)
+    [suggested] = answer["suggestions"]
+    assert (suggested["move"], suggested["at"], suggested["behind"]) == ("enforce_barrier", HERE, 2)
 
 
 HERE = "followers/app.py:29"

@@ -103,7 +103,7 @@ def unread(rows: Table) -> list[Row]:
 def entries(rows: Table) -> list[Row]:
     """Where in the same trace a message brought the lineage that another process then read by: a place of a read, the
     place of the message, and in how many traces (`passed_on` records)."""
-    found = rows.filter(rows.kind == "stale", rows.trace.notnull()).select(*PLACE, "trace").distinct()
+    found = rows.filter(rows.kind.isin(("stale", "behind")), rows.trace.notnull()).select(*PLACE, "trace").distinct()
     passed = rows.filter(rows.kind == "passed_on", rows.scope == "message", rows.trace.notnull())
     passed = passed.select(
         "trace",

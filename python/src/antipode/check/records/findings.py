@@ -224,7 +224,7 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
     findings, judged = _looks(analysis.looks(rows))
     notes: list[str] = []
     reads = _reads(analysis.reads(rows), sums, notes)
-    if any(found.kind is Kind.STALE and found.scope != "message" for found in reads):
+    if any(found.scope != "message" for found in reads):
         _trace_back(reads, analysis.entries(rows))
     unjudged = sums.unjudged_reads()
     _meet(reads, findings)
@@ -246,7 +246,7 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
     )
     if pictures and first is not None:
         made.span = analysis.span(rows)
-        met = {read.barrier for read in reads if read.late is not None}
+        met = {read.barrier for read in reads if read.late is not None and read.kind is Kind.STALE}
         made.timeline = analysis.timeline(rows, made.span[0], made.span[1] - made.span[0], BUCKETS, sorted(met))
         made.histogram = analysis.histogram(rows)
     return made
@@ -400,12 +400,12 @@ def _meet(reads: Sequence[Finding], looks: Sequence[Finding]) -> None:
     """Give each read the finding of the barrier before it, where there is one: both are one violation (CHECK-3)."""
     late = {found.place: found for found in looks if found.kind is Kind.LATE}
     for read in reads:
-        if read.kind is Kind.STALE and read.barrier:
+        if read.barrier:
             read.late = late.get(replace(read, site=read.barrier).place)
 
 
 def _trace_back(found: Sequence[Finding], rows: Sequence[Row]) -> None:
-    """Gives each stale read outside a message the message that most of its traces name."""
+    """Gives each read outside a message the message that most of its traces name."""
     best: dict[tuple[str, ...], Row] = {}
     for row in rows:
         key = tuple(row[name] for name in analysis.PLACE)
@@ -413,7 +413,7 @@ def _trace_back(found: Sequence[Finding], rows: Sequence[Row]) -> None:
             best[key] = row
     for each in found:
         nearest = best.get(each.place)
-        if nearest is not None and each.kind is Kind.STALE and each.scope != "message":
+        if nearest is not None and each.scope != "message":
             names = ("entry_service", "entry_site", "entry_opened_by", "entry_queue")
             each.entry = Entry(*(nearest[name] for name in names))
 

@@ -42,6 +42,8 @@ class Suggestion:
     """Whether that is a count of them all, not of a sample and no estimate."""
     found: int
     """So many of them are in the records."""
+    behind: int
+    """So many reads of servers that were behind it would make wait, too: nobody knows which of them were violations."""
     per_second: float | None
     share: float | None
     """Of the barriers or reads there: so many would wait."""
@@ -54,15 +56,16 @@ class Suggestion:
 
 
 def suggest(findings: Sequence[Finding], seconds: float) -> list[Suggestion]:
-    """One suggestion a place, the one that prevents most first; of equal ones the cheaper."""
+    """One suggestion a place, the one that prevents most first; of equal ones that of most reads behind, then the
+    cheaper."""
     groups: dict[tuple[Move, str, str, str], list[int]] = {}
     for number, finding in enumerate(findings):
-        if finding.confirmed:
+        if finding.confirmed or (finding.kind is Kind.BEHIND and finding.late is None):
             groups.setdefault(_place(finding), []).append(number)
     found = [
         _suggestion(place, [(number, findings[number]) for number in group], seconds) for place, group in groups.items()
     ]
-    return sorted(found, key=lambda each: (-each.prevents, each.added or 0.0, each.service, each.at))
+    return sorted(found, key=lambda each: (-each.prevents, -each.behind, each.added or 0.0, each.service, each.at))
 
 
 def _place(finding: Finding) -> tuple[Move, str, str, str]:
@@ -80,7 +83,8 @@ def _place(finding: Finding) -> tuple[Move, str, str, str]:
 def _suggestion(place: tuple[Move, str, str, str], group: Sequence[tuple[int, Finding]], seconds: float) -> Suggestion:
     move, service, at, after = place
     members = [finding for _, finding in group]
-    prevents = sum(finding.estimated for finding in members)
+    violations = [finding for finding in members if finding.confirmed]
+    prevents = sum(finding.estimated for finding in violations)
     lags = [finding.lag for finding in members if finding.lag is not None]
     largest = max(members, key=lambda finding: finding.estimated).lag
     rates = [finding.rate.value for finding in members if finding.rate is not None]
@@ -96,8 +100,9 @@ def _suggestion(place: tuple[Move, str, str, str], group: Sequence[tuple[int, Fi
         tuple(sorted({finding.entry.site if finding.entry else finding.site for finding in members})),
         tuple(sorted({finding.store for finding in members})),
         prevents,
-        all(finding.estimated == finding.count and not finding.sampled for finding in members),
-        sum(finding.count for finding in members),
+        all(finding.estimated == finding.count and not finding.sampled for finding in violations),
+        sum(finding.count for finding in violations),
+        sum(finding.count for finding in members if not finding.confirmed),
         prevents / seconds if seconds >= _SHORTEST else None,
         min(sum(rates), 1.0) if known and rates else None,
         None if largest is None else largest.p50,

@@ -149,7 +149,11 @@ def suggestion(found: Suggestion) -> str:
         if found.median is None
         else f", at a median wait of {duration(found.median)}"
     )
-    text = f"{place} would have prevented {every}{wait}"
+    reads = counted(found.behind, "read", "reads") + " of servers that were behind"
+    if not found.found:
+        text = f"{place} would have let wait {reads}{wait}"
+    else:
+        text = f"{place} would have prevented {every}" + f", and let wait {reads}" * bool(found.behind) + wait
     if found.added is not None and found.share is not None:
         text += f" ({percent(found.share)} % would wait; {duration(found.added)} more on average)"
     return text
