@@ -110,7 +110,7 @@ class Run:
                 raise RunFailed(f"{type(error).__name__}: {error}\n{self._hosts.words()}") from error
         found = Found(lost=self._lost)
         found.enter(requests, self._results)
-        return Judged.of(self._folder, found, barriers=self._barriers)
+        return Judged.of(self._folder, found, barriers=self._barriers, shares=self._shares)
 
     async def _start(self) -> None:
         environment = ENVIRONMENT | {"ANTIPODE_HISTORY": str(self._folder)}

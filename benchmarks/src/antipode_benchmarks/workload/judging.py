@@ -20,15 +20,16 @@ class Judged:
     """A run, and the answer about its history."""
 
     barriers: bool
+    shares: bool
     found: Found
     history: History
     decision: Decision
 
     @classmethod
-    def of(cls, folder: Path, found: Found, *, barriers: bool) -> Judged:
-        """The answer about what was recorded in a folder."""
+    def of(cls, folder: Path, found: Found, *, barriers: bool, shares: bool) -> Judged:
+        """The answer about what was recorded in a folder. `shares`: requests read what others wrote."""
         history = read_history(folder)
-        return cls(barriers, found, history, decide(history))
+        return cls(barriers, shares, found, history, decide(history))
 
     @property
     def direct(self) -> Reads:
@@ -59,7 +60,8 @@ class Judged:
 
         With barriers nothing is stale, and the history consistent. Without, each stale read is a violation (positions
         stand for more writes than their own, so there may be more), and each violation a read that was overtaken.
-        Where a shim makes no digests (HIST-37), this holds for reads that found nothing, and of others nobody knows.
+        Where a shim makes no digests (HIST-37), nobody knows of a read that found something: each stale read that found
+        nothing is a violation there, unless its reader may depend on the missed write by what another read found.
         Where writes were lost, the barriers over them are not satisfied; behind these it is as without.
         """
         history, decision, books = self.history, self.decision, self.found.books
@@ -84,8 +86,9 @@ class Judged:
             yield f"{self.found.barriers[True, True]} barriers over a lost write were satisfied"
         if not self.found.lost and self.found.barriers[False, False]:
             yield f"{self.found.barriers[False, False]} barriers were not satisfied"
-        stale = Counter({read: count for read, count in self.found.stale.items() if not blind or read[1] is None})
-        missed, wrong = stale - self.direct, self.direct - self.found.overtaken
+        missed, wrong = self.found.stale - self.direct, self.direct - self.found.overtaken
+        if blind:
+            missed = Counter({} if self.shares else {read: count for read, count in missed.items() if read[1] is None})
         if missed:
             yield f"stale reads that are no violation: {missed}"
         if wrong:
