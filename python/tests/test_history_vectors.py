@@ -13,7 +13,7 @@ from test_vectors import canonical, cases
 
 @pytest.mark.parametrize("case", cases("history-value"))
 def test_value(case: Any) -> None:
-    """HIST-28."""
+    """HIST-38."""
     digest = value_digest(case["store"], bytes.fromhex(case["key_hex"]), bytes.fromhex(case["value_hex"]))
     assert digest == case["digest"]
 

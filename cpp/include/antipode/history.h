@@ -22,15 +22,14 @@ class Store;
 
 namespace history {
 
-/// In place of a value's digest: nothing is there; something is there, and its version says what.
-inline constexpr std::string_view kGone = "gone";
-inline constexpr std::string_view kThere = "there";
+/// What a key holds, as far as a history is told; values have no digests here (HIST-37).
+enum class Content { kUnknown, kNothing, kSomething };
 
 /// What a write did to one key.
 struct Changed {
   std::string key;
-  /// The digest of the value that the key has from now on, `kGone`, `kThere`; empty where nobody knows.
-  std::string value = {};
+  /// What the key holds from now on.
+  Content content = Content::kUnknown;
   /// Whether it may go by itself.
   bool expires = false;
 };
@@ -38,14 +37,11 @@ struct Changed {
 /// What a read found under one key.
 struct Seen {
   std::string key;
-  /// As that of `Changed`.
-  std::string value = {};
+  /// What it held.
+  Content content = Content::kUnknown;
   /// The write that the value itself is, exactly, where the value says so.
   std::optional<WriteId> version = {};
 };
-
-/// Names a value within one key of a store: two keys with one value cannot be told by it (HIST-28).
-std::string ValueDigest(std::string_view store, std::string_view key, std::string_view value);
 
 /// Whether a history is recorded now.
 bool IsRecorded() noexcept;

@@ -47,22 +47,11 @@ namespace {
 
 std::string TextOf(const WriteId& write_id) { return Lineage(write_id).Serialize(); }
 
-void AddValue(JsonObject& fields, const std::string& value) {
-  if (value == kGone) {
-    fields.Null("value");
-  } else {
-    fields.Text("value", value);
-  }
-}
-
 JsonObject FieldsOf(const Changed& changed) {
   JsonObject fields;
   fields.Text("key", SpelledKey(changed.key));
-  if (changed.value == kThere) {
-    fields.Flag("there", true);
-  } else if (!changed.value.empty()) {
-    AddValue(fields, changed.value);
-  }
+  if (changed.content == Content::kSomething) fields.Flag("there", true);
+  if (changed.content == Content::kNothing) fields.Null("value");
   if (changed.expires) fields.Flag("expires", true);
   return fields;
 }
@@ -71,8 +60,8 @@ JsonObject FieldsOf(const Seen& seen) {
   JsonObject fields;
   fields.Text("key", SpelledKey(seen.key));
   if (seen.version) fields.Text("version", TextOf(*seen.version));
-  if (!seen.value.empty()) {
-    AddValue(fields, seen.value);
+  if (seen.content == Content::kNothing) {
+    fields.Null("value");
   } else if (!seen.version) {
     fields.Text("reads_from", "unattributed");
   }

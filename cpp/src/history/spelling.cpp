@@ -4,9 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "antipode/history.h"
 #include "antipode/wire.h"
-#include "digest.h"
 #include "engine/json.h"
 #include "lineage_rep.h"
 
@@ -16,7 +14,6 @@ namespace {
 constexpr std::string_view kMessage = "_.msg";
 constexpr std::size_t kLongestName = 40;
 constexpr std::size_t kLongestKey = 1024;
-constexpr std::size_t kDigestOctets = 16;
 // What branches are called in lineages (BRANCH-1): no writes of the application.
 constexpr std::string_view kBranches = "antipode-branches";
 
@@ -31,11 +28,6 @@ bool IsName(std::string_view text) {
 }
 
 }  // namespace
-
-std::string ValueDigest(std::string_view store, std::string_view key, std::string_view value) {
-  const std::string within = std::string(store).append(1, '\0').append(key);
-  return Hex(HmacSha256(within, value), kDigestOctets);
-}
 
 std::string SpelledKey(std::string_view key) {
   std::string text;

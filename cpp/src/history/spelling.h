@@ -1,4 +1,4 @@
-// How keys, values, lineages and the names of messages stand in a recorded history (spec HIST-28, HIST-30, HIST-34).
+// How keys, lineages and the names of messages stand in a recorded history (spec HIST-28, HIST-30, HIST-34).
 #ifndef ANTIPODE_SRC_HISTORY_SPELLING_H_
 #define ANTIPODE_SRC_HISTORY_SPELLING_H_
 

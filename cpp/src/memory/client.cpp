@@ -56,15 +56,15 @@ FollowedRead::Came CameOf(const Store& store, const std::shared_ptr<memory::Log>
   return came;
 }
 
-std::string DigestOf(const Store& store, std::string_view key, const std::optional<std::string>& value) {
-  return value ? history::ValueDigest(store.name(), key, *value) : std::string(history::kGone);
+history::Content ContentOf(const std::optional<std::string>& value) {
+  return value ? history::Content::kSomething : history::Content::kNothing;
 }
 
 // A recorded history is told what was read: each value says which write it is.
 void Tell(history::NotedRead& noted, const Store& store, std::string_view key, const memory::Log::Seen& seen,
           bool collected) {
   const bool positions = store.capabilities().versions == Versions::kPosition;
-  history::Seen found{std::string(key), DigestOf(store, key, seen.cell ? seen.cell->value : std::nullopt)};
+  history::Seen found{std::string(key), ContentOf(seen.cell ? seen.cell->value : std::nullopt)};
   if (seen.cell) {
     const auto* place = std::get_if<Ordered>(&seen.cell->version);
     const auto version = positions && place != nullptr ? WriteId::Position(store.name(), place->epoch, place->counter)
@@ -181,7 +181,7 @@ MemoryReply MemoryClient::Write(std::string_view key, std::optional<std::string>
   }
   Writing write(store_, key, site);
   if (write.noted() != nullptr) {
-    write.noted()->Changes(std::vector{history::Changed{name, DigestOf(*store_, key, value)}});
+    write.noted()->Changes(std::vector{history::Changed{name, ContentOf(value)}});
   }
   auto written = log_->Write(*node_, name, std::move(value), std::move(beside));
   if (written.outcome == MemoryOutcome::kUnreachable) {

@@ -1,4 +1,4 @@
-// The vectors of recorded histories that every language runs (spec/vectors/history-*).
+// The vectors of recorded histories (spec/vectors/history-*).
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,7 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include "antipode/history.h"
 #include "history/order.h"
 #include "history/spelling.h"
 #include "vectors.h"
@@ -20,14 +19,6 @@ using testing::Json;
 
 std::string Hex(const Json& vector, const std::string& name) {
   return testing::FromHex(vector[name].get<std::string>());
-}
-
-// HIST-28
-TEST(HistoryVectors, Value) {
-  testing::RunVectors("history-value", [](const Json& vector) {
-    EXPECT_EQ(ValueDigest(vector["store"].get<std::string>(), Hex(vector, "key_hex"), Hex(vector, "value_hex")),
-              vector["digest"]);
-  });
 }
 
 // HIST-34

@@ -64,7 +64,7 @@ class RecorderTest : public ::testing::Test {
   const History history_;
 };
 
-// HIST-1 to HIST-3, HIST-6, HIST-23, HIST-25, HIST-28: begin, operations, end; keys and digests, no values.
+// HIST-1 to HIST-3, HIST-6, HIST-23, HIST-25, HIST-28, HIST-37: begin, operations, end; keys, no values.
 TEST_F(RecorderTest, TheFileAndItsLines) {
   MemoryStore posts = Posts();
   MemoryClient writer = posts.Client("a");
@@ -89,7 +89,7 @@ TEST_F(RecorderTest, TheFileAndItsLines) {
   EXPECT_EQ(read.at("lineage"), write.at("identifier"));
   EXPECT_EQ(write.at("store"), "posts");
   EXPECT_EQ(write.at("key"), "1");
-  EXPECT_EQ(write.at("value"), history::ValueDigest("posts", "1", "a secret"));
+  EXPECT_EQ(write.at("there"), true);
   EXPECT_EQ(read.at("value"), nullptr);
   std::set<std::string> ids;
   for (const Json& line : lines) {
@@ -161,7 +161,7 @@ TEST_F(RecorderTest, AReadThatWasBegunBeforeAWriteIsNotAfterIt) {
     const Scope scope;
     const auto early = history::NoteRead(*TheStore(), scope.shared());
     EXPECT_TRUE(client.Set("1", "x").ok());
-    early->Over({{"1", std::string(history::kGone)}});
+    early->Over({{"1", history::Content::kNothing}});
   }
   const History::Decided decided = Decided();
   EXPECT_EQ(decided.exit_code, 0) << decided.said;
@@ -173,7 +173,7 @@ TEST_F(RecorderTest, WhatOverlappedComesBeforeWhatIsBegunAfterItsEnd) {
   MemoryClient client = posts.Client("a");
   {
     const Scope scope;
-    const std::vector<history::Seen> nothing = {{"1", std::string(history::kGone)}};
+    const std::vector<history::Seen> nothing = {{"1", history::Content::kNothing}};
     const auto early = history::NoteRead(*TheStore(), scope.shared());
     EXPECT_TRUE(client.Set("1", "x").ok());
     const auto later = history::NoteRead(*TheStore(), scope.shared());

@@ -72,11 +72,11 @@ bool Among(const std::string_view (&words)[size], std::string_view word) {
 }
 
 history::Changed There(std::string_view key, bool expires = false) {
-  return {std::string(key), std::string(history::kThere), expires};
+  return {std::string(key), history::Content::kSomething, expires};
 }
 
 history::Seen SeenAt(std::string_view key, bool is_nothing) {
-  return {std::string(key), is_nothing ? std::string(history::kGone) : std::string()};
+  return {std::string(key), is_nothing ? history::Content::kNothing : history::Content::kUnknown};
 }
 
 // What a read found under which keys.
@@ -140,7 +140,7 @@ NotedCommand Of(const Words& words) {
   if (deletes || (name == "GETDEL" && count > 1)) {
     Changes changed;
     for (std::size_t place = 1; place < count; ++place) {
-      changed.push_back({std::string(words[place]), std::string(history::kGone)});
+      changed.push_back({std::string(words[place]), history::Content::kNothing});
     }
     return {changed, deletes ? REDIS_REPLY_INTEGER : REDIS_REPLY_NIL};
   }

@@ -6,18 +6,17 @@ import dev.antipode.Key;
  * What a write did to one key.
  *
  * @param key the key
- * @param value the digest of the value that it has from now on, {@link ValueDigest#GONE}, {@link ValueDigest#THERE}, or
- *     null where nobody knows
+ * @param content what the key holds from now on
  * @param expires whether it may go by itself
  */
-public record Changed(Key key, String value, boolean expires) {
+public record Changed(Key key, Content content, boolean expires) {
   /** A key of which nobody knows what it holds now. */
   public Changed(Key key) {
-    this(key, null, false);
+    this(key, Content.UNKNOWN, false);
   }
 
   /** A key that holds this from now on. */
-  public Changed(Key key, String value) {
-    this(key, value, false);
+  public Changed(Key key, Content content) {
+    this(key, content, false);
   }
 }

@@ -45,8 +45,8 @@ public final class NotedRead {
     if (seen.version() != null) {
       fields.put("version", Lineage.of(seen.version()).serialize());
     }
-    if (seen.value() != null) {
-      fields.put("value", seen.value().equals(ValueDigest.GONE) ? null : seen.value());
+    if (seen.content() == Content.NOTHING) {
+      fields.put("value", null);
     } else if (seen.version() == null) {
       fields.put("reads_from", "unattributed");
     }

@@ -97,10 +97,10 @@ public final class NotedWrite {
   private static Map<String, Object> fields(Changed each) {
     Map<String, Object> fields = new LinkedHashMap<>();
     fields.put("key", HistoryKey.spelled(each.key()));
-    if (ValueDigest.THERE.equals(each.value())) {
-      fields.put("there", true);
-    } else if (each.value() != null) {
-      fields.put("value", each.value().equals(ValueDigest.GONE) ? null : each.value());
+    switch (each.content()) {
+      case SOMETHING -> fields.put("there", true);
+      case NOTHING -> fields.put("value", null);
+      default -> {}
     }
     if (each.expires()) {
       fields.put("expires", true);

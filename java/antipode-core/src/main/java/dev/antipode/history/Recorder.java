@@ -34,7 +34,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * NotedRead noted = Recorder.noteRead(store, scope);
  * value = …
  * if (noted != null) {
- *   noted.over(List.of(new Seen(key, digest)), null);
+ *   noted.over(List.of(new Seen(key, Content.NOTHING)), null);
  * }
  * }</pre>
  */

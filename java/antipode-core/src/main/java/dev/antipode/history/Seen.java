@@ -7,17 +7,17 @@ import dev.antipode.WriteId;
  * What a read found under one key.
  *
  * @param key the key
- * @param value the digest of what it holds, {@link ValueDigest#GONE}, or null where nobody knows
+ * @param content what it held
  * @param version the write that the value itself is, exactly, where the value says so; else null
  */
-public record Seen(Key key, String value, WriteId version) {
+public record Seen(Key key, Content content, WriteId version) {
   /** A key of which nobody knows which write was seen. */
   public Seen(Key key) {
-    this(key, null, null);
+    this(key, Content.UNKNOWN, null);
   }
 
   /** A key that held this. */
-  public Seen(Key key, String value) {
-    this(key, value, null);
+  public Seen(Key key, Content content) {
+    this(key, content, null);
   }
 }

@@ -10,10 +10,10 @@ import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.history.Changed;
+import dev.antipode.history.Content;
 import dev.antipode.history.NotedRead;
 import dev.antipode.history.Recorder;
 import dev.antipode.history.Seen;
-import dev.antipode.history.ValueDigest;
 import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.Capabilities.Versions;
@@ -135,11 +135,11 @@ public final class MemoryClient {
   private void tell(NotedRead noted, Key key, Read read, boolean depends) {
     WriteId version = read.cell == null ? null : store.writeId(isOfObjects() ? key : Key.EMPTY, read.cell.version());
     WriteId covers = depends && !isOfObjects() ? store.writeId(Key.EMPTY, read.position) : null;
-    noted.over(List.of(new Seen(key, digest(key, value(read)), version)), covers);
+    noted.over(List.of(new Seen(key, content(value(read)), version)), covers);
   }
 
-  private String digest(Key key, byte[] value) {
-    return value == null ? ValueDigest.GONE : ValueDigest.of(store.name(), key, value);
+  private static Content content(byte[] value) {
+    return value == null ? Content.NOTHING : Content.SOMETHING;
   }
 
   /** Whether writes are known by their objects. */
@@ -171,7 +171,7 @@ public final class MemoryClient {
     }
     try (Write write = store.begin(key)) {
       if (write.noted() != null) {
-        write.noted().changes(List.of(new Changed(key, digest(key, value))));
+        write.noted().changes(List.of(new Changed(key, content(value))));
       }
       Version version;
       try {

@@ -99,7 +99,7 @@ class CheckedHistoryTest {
         reader.get("1");
         other.failed();
       } else {
-        other.over(List.of(new Seen(Key.of("1"), ValueDigest.GONE)), null);
+        other.over(List.of(new Seen(Key.of("1"), Content.NOTHING)), null);
       }
     }
     HistoryCheck check = checked();

@@ -21,7 +21,6 @@ import java.util.function.Consumer;
 public final class HistoryVectors {
   /** By the name of their file. */
   public static final Map<String, Consumer<JsonNode>> KINDS = Map.of(
-      "history-value", HistoryVectors::value,
       "history-key", HistoryVectors::key,
       "history-messages", HistoryVectors::messages,
       "history-order", HistoryVectors::order);
@@ -30,12 +29,6 @@ public final class HistoryVectors {
 
   private static byte[] octets(JsonNode vector, String field) {
     return HexFormat.of().parseHex(vector.get(field).asText());
-  }
-
-  private static void value(JsonNode vector) {
-    Key key = Key.of(octets(vector, "key_hex"));
-    assertThat(ValueDigest.of(vector.get("store").asText(), key, octets(vector, "value_hex")))
-        .isEqualTo(vector.get("digest").asText());
   }
 
   private static void key(JsonNode vector) {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.TestFactory;
 class VectorsTest {
   private static final Set<String> OF_OTHERS =
       Set.of("barrier-result", "barrier-policy", "epoch-judge", "engine-script", "history-" + "tables",
-          "repeatable-" + "statements");
+          "history-" + "value", "repeatable-" + "statements");
 
   private static Map<String, Consumer<Vector>> kinds() {
     Map<String, Consumer<Vector>> kinds = new HashMap<>();

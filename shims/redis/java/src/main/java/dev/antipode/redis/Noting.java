@@ -2,8 +2,8 @@ package dev.antipode.redis;
 
 import dev.antipode.Key;
 import dev.antipode.history.Changed;
+import dev.antipode.history.Content;
 import dev.antipode.history.Seen;
-import dev.antipode.history.ValueDigest;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -110,13 +110,13 @@ final class Noting {
   private static List<Changed> gone(Words command) {
     List<Changed> all = new ArrayList<>();
     for (int place = 1; place < command.size(); place++) {
-      all.add(new Changed(key(command, place), ValueDigest.GONE));
+      all.add(new Changed(key(command, place), Content.NOTHING));
     }
     return all;
   }
 
   private static Changed there(Words command, int place, boolean expires) {
-    return new Changed(key(command, place), ValueDigest.THERE, expires);
+    return new Changed(key(command, place), Content.SOMETHING, expires);
   }
 
   private static Key key(Words command, int place) {
@@ -149,6 +149,6 @@ final class Noting {
 
   private static Seen seen(Words command, int place, boolean isNothing) {
     Key key = key(command, place);
-    return isNothing ? new Seen(key, ValueDigest.GONE) : new Seen(key);
+    return isNothing ? new Seen(key, Content.NOTHING) : new Seen(key);
   }
 }
