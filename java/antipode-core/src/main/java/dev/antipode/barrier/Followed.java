@@ -14,7 +14,6 @@ import java.util.function.Consumer;
 final class Followed {
   private final Set<Followed> all;
   private final long followFor;
-  private final Runnable notYet;
   private final Consumer<List<FollowedWrite>> over;
   private final Group look;
   private final List<FollowedWrite> writes = new ArrayList<>(2);
@@ -24,15 +23,10 @@ final class Followed {
   private boolean ended;
   private Future<?> alarm;
 
-  /**
-   * Nobody is asked yet. {@code notYet} is called at most once, where the first look finds that something is missing, and must
-   * not wait; {@code over} once, by whichever thread ends it; it ends by leaving {@code all}.
-   */
-  Followed(
-      Set<Followed> all, List<Asked> wanted, long followFor, Runnable notYet, Consumer<List<FollowedWrite>> over) {
+  /** Nobody is asked yet. {@code over} is called once, by whichever thread ends it; it ends by leaving {@code all}. */
+  Followed(Set<Followed> all, List<Asked> wanted, long followFor, Consumer<List<FollowedWrite>> over) {
     this.all = all;
     this.followFor = followFor;
-    this.notYet = notYet;
     this.over = over;
     this.look = new Group(0, this::looked, true);
     for (Asked asked : wanted) {
@@ -80,9 +74,6 @@ final class Followed {
           write.park = park.add(write.writeId(), write.look.server);
         }
       }
-      if (writes.stream().anyMatch(FollowedWrite::wasMissing)) {
-        sayNotYet(); // before anything of it can be seen
-      }
       for (Need need : park.needs) {
         need.server.park(need);
       }
@@ -90,14 +81,6 @@ final class Followed {
     }
     if (!waits) {
       end();
-    }
-  }
-
-  private void sayNotYet() {
-    try {
-      notYet.run();
-    } catch (RuntimeException | LinkageError error) { // never an exception into the engine's thread
-      Logs.error("AP601", "a dry-run record could not be made", error);
     }
   }
 

@@ -24,26 +24,19 @@ public final class Following {
   private Following() {}
 
   /**
-   * Follows the writes of a read at its server. False where too many are followed, or this process is in trouble.
-   *
-   * @param notYet called once, where the first look finds that something is missing; it must not wait
-   * @param over gets the writes when all are seen, or after 30 s
+   * Follows the writes of a read at its server; {@code over} gets them when all are seen, or after 30 s. False where too
+   * many are followed, or this process is in trouble.
    */
-  public static boolean follow(
-      Server server, List<WriteId> wanted, Runnable notYet, Consumer<List<FollowedWrite>> over) {
-    return follow(List.of(new Asked(server.store(), wanted, List.of((ServerEngine) server))), notYet, over) != null;
+  public static boolean follow(Server server, List<WriteId> wanted, Consumer<List<FollowedWrite>> over) {
+    return follow(List.of(new Asked(server.store(), wanted, List.of((ServerEngine) server))), over) != null;
   }
 
   /** Follows writes; null where too many are followed, or this process is in trouble. */
   static Followed follow(List<Asked> wanted, Consumer<List<FollowedWrite>> over) {
-    return follow(wanted, () -> { }, over);
-  }
-
-  private static Followed follow(List<Asked> wanted, Runnable notYet, Consumer<List<FollowedWrite>> over) {
     if (ALL.size() >= most) { // a race lets a few more in, as many as there are threads
       return null;
     }
-    Followed followed = new Followed(ALL, wanted, followFor, notYet, over);
+    Followed followed = new Followed(ALL, wanted, followFor, over);
     ALL.add(followed);
     try {
       followed.start();

@@ -36,13 +36,6 @@ public final class Repeats {
 
   private Repeats() {}
 
-  /** One that is not compared yet. */
-  @FunctionalInterface
-  public interface Reading {
-    /** Sends it. */
-    void read() throws Exception;
-  }
-
   /** One of them. {@code over} is called once: with what was found, or with false where nobody asks. */
   private static final class Repeat implements Runnable {
     private final Callable<Boolean> differs;
@@ -94,16 +87,6 @@ public final class Repeats {
     } catch (RejectedExecutionException | OutOfMemoryError full) { // the latter: the system has no thread left for it
       UNTOLD.remove(repeat);
       return false;
-    }
-  }
-
-  /** Has the thread read what is compared later, where most places are free: what has begun is to be ended. */
-  public static void soon(Reading reading) {
-    if (THREAD.getQueue().size() < MOST_WAITING / 2) {
-      later(() -> {
-        reading.read();
-        return false;
-      }, found -> { });
     }
   }
 

@@ -44,7 +44,6 @@ public final class FollowedRead {
   private final Span span;
   private final String site;
   private final BarrierLooks looks; // of the last barrier in its scope; null where there is none
-  private OwnReads own; // null where what came is compared, or nothing
   private Callable<Boolean> differs; // reads again: whether the result is another one now; null where it is not repeated
   // The entry that the value itself is older than, and the value's version; null where it is not.
   private WriteId wanted;
@@ -127,18 +126,6 @@ public final class FollowedRead {
   }
 
   /**
-   * The reply has begun to come from this server; nobody here has what it is: a cursor, a stream of rows. Where the server was
-   * behind, reads of the shim's own are compared instead (REC-22).
-   *
-   * @param again sends the same read, on a connection of the shim's own, and gives what came as plain data; called by a thread
-   *     of Antipode's, later, and up to three times; null where it is not to be sent again
-   */
-  public void over(Server server, Callable<?> again) {
-    own = again == null ? null : new OwnReads(again);
-    over(server, null, null, Map.of());
-  }
-
-  /**
    * The reply has come from this server.
    *
    * @param value what it was, to be compared with what {@code repeat} returns
@@ -171,15 +158,11 @@ public final class FollowedRead {
     if (looks != null && looks.hold(server, missing)) {
       head.put("barrier", looks.site());
     }
-    if (seen != null || !ProcessSettings.inForce().repeatReads()) {
-      own = null;
-    } else if (own != null) {
-      differs = own::differ;
-    } else if (repeat != null) {
+    if (seen == null && repeat != null && ProcessSettings.inForce().repeatReads()) {
       byte[] digest = Digests.of(value.get());
       differs = digest == null ? null : () -> isAnother(digest, repeat);
     }
-    if (Following.follow(server, missing, own == null ? () -> { } : own::begin, this::followed)) {
+    if (Following.follow(server, missing, this::followed)) {
       count("followed_reads");
     }
   }
@@ -215,7 +198,6 @@ public final class FollowedRead {
 
   /** Everything is seen, or given up; called by the engine's thread, which must not wait for a repeat. */
   private void followed(List<FollowedWrite> writes) {
-    boolean compares = differs != null && (own == null || own.over());
     List<FollowedWrite> late = writes.stream().filter(FollowedWrite::isLate).toList();
     if (seen != null) {
       record("stale", writes, "version");
@@ -228,7 +210,7 @@ public final class FollowedRead {
       return;
     }
     boolean allSeen = writes.stream().allMatch(write -> write.visibleAfter() != null);
-    if (!compares || !allSeen || !Repeats.later(differs, found -> compared(late, found))) {
+    if (differs == null || !allSeen || !Repeats.later(differs, found -> compared(late, found))) {
       record("behind", late, null);
     }
   }

@@ -25,7 +25,6 @@ final class Binding {
   private final StoreOptions options;
   private final Leads leads; // null for a connection
   private final boolean hasOnePart;
-  private final Properties session; // null where each session is changed before the application has it
   private final boolean rests;
   private final boolean flushesAsynchronous;
 
@@ -41,8 +40,6 @@ final class Binding {
     this.store = store;
     this.options = options;
     this.leads = plain == null ? null : new Leads(plain);
-    this.session = plain == null ? new Properties()
-        : Credentials.changesSessions(plain) ? null : Credentials.ofSessions(Credentials.of(plain));
     this.rests = options.restOr(null) == Rest.NATIVE;
     this.flushesAsynchronous = !"incomplete".equals(options.extra(AntipodePostgres.ASYNC_COMMITS));
   }
@@ -115,11 +112,6 @@ final class Binding {
     OF_PLACES.forEach(property -> words.remove(property.getName()));
     words.putAll(own);
     return words;
-  }
-
-  /** The settings that the client gives its sessions; null where those are changed by what nobody sees. */
-  Properties session() {
-    return session;
   }
 
   /** Whether writes are recorded. */

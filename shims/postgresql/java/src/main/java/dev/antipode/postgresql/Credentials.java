@@ -3,12 +3,10 @@ package dev.antipode.postgresql;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.postgresql.Driver;
 import org.postgresql.PGProperty;
@@ -16,10 +14,6 @@ import org.postgresql.ds.PGSimpleDataSource;
 
 /** The user, password and TLS of a DataSource, as its kind of bean tells them: our own connections use the same. */
 final class Credentials {
-  /** What gives a session other settings than its user has. */
-  static final List<PGProperty> OF_SESSIONS =
-      List.of(PGProperty.OPTIONS, PGProperty.CURRENT_SCHEMA, PGProperty.STRING_TYPE);
-
   /** What leads a connection elsewhere than its host and port say. */
   static final List<PGProperty> OF_SOCKETS = List.of(PGProperty.SOCKET_FACTORY, PGProperty.SOCKET_FACTORY_ARG);
 
@@ -32,30 +26,6 @@ final class Credentials {
     Properties found = new Properties();
     collect(source, found, DEEPEST);
     return found;
-  }
-
-  /** Those of some words that give a session its settings. */
-  static Properties ofSessions(Properties words) {
-    Properties found = new Properties();
-    for (PGProperty property : OF_SESSIONS) {
-      put(found, property.getName(), words.getProperty(property.getName()));
-    }
-    return found;
-  }
-
-  /** Whether a pool says that it changes each session that it opens: by SQL of its own, or to another schema. */
-  static boolean changesSessions(DataSource source) {
-    return changesSessions(source, DEEPEST);
-  }
-
-  private static boolean changesSessions(Object source, int depth) {
-    boolean isSaid = Stream.of("getConnectionInitSql", "getInitSQL", "getSchema", "getDefaultSchema")
-        .anyMatch(name -> first(source, name) != null);
-    if (isSaid || asked(source, "getConnectionInitSqls") instanceof Collection<?> texts && !texts.isEmpty()) {
-      return true;
-    }
-    Object inner = inside(source);
-    return inner instanceof DataSource && depth > 0 && changesSessions(Proxies.plain(inner), depth - 1);
   }
 
   private static void collect(Object source, Properties found, int depth) {

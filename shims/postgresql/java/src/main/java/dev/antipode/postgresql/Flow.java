@@ -23,7 +23,6 @@ final class Flow {
   private final Known known;
   private final boolean isPlainChain;
   private final Beside beside;
-  private final SessionState session;
   private final Settlement settling;
 
   private final OpenWrite now;
@@ -42,7 +41,6 @@ final class Flow {
     this.isPlainChain = isPlainChain;
     this.now = known.ongoing(binding.store());
     this.beside = new Beside(binding, physical, now);
-    this.session = new SessionState(known);
     this.settling = new Settlement(binding, physical, known, now, unfit);
     takeOver();
   }
@@ -93,10 +91,6 @@ final class Flow {
 
   Steps steps() {
     return known.steps;
-  }
-
-  SessionState session() {
-    return session;
   }
 
   Moments moments() {
@@ -170,7 +164,6 @@ final class Flow {
     goesOn();
     if (Asking.isIdle(physical)) {
       known.moments.transactionOver();
-      session.transactionOver();
     } else {
       known.moments.isOpen();
     }

@@ -22,9 +22,6 @@ final class Known {
   /** Of {@link #timeline}; empty until it was asked for. */
   String epoch = "";
 
-  /** Whether the application has changed its session's settings, as far as a shim saw it. */
-  boolean isChanged;
-
   private RegisteredStore store; // whose the connection is
   private OpenWrite ongoing = new OpenWrite();
 

@@ -106,17 +106,12 @@ final class Reads {
     return follows ? FollowedRead.of(binding.store()) : null;
   }
 
-  /**
-   * What it read has come. Whatever fails here, the application has its rows.
-   *
-   * @param parameters what was set on a prepared statement; null for another one
-   */
-  static void came(Flow flow, FollowedRead followed, Statement statement, String sent, Parameters parameters) {
+  /** What it read has come. Whatever fails here, the application has its rows. */
+  static void came(Flow flow, FollowedRead followed) {
     RegisteredStore store = flow.binding().store();
     try {
       Target target = AntipodePostgres.targetOf(flow.physical(), flow.binding());
-      Server server = flow.binding().reach(target, flow.physical());
-      followed.over(server, ReadAgain.of(flow, target, server, statement, sent, parameters));
+      followed.over(flow.binding().reach(target, flow.physical()));
     } catch (RuntimeException error) {
       flow.binding().say("AP603", "follow", "a read of " + store.name() + " could not be followed: " + error);
     }

@@ -74,9 +74,6 @@ final class RecordingConnection extends Proxies.Handler {
       case "abort":
         flow.aborted();
         return plainly(method, args);
-      case "setSchema":
-        flow.session().changed();
-        return plainly(method, args);
       case "getMetaData":
         return Catalogue.of((DatabaseMetaData) plainly(method, args), (Connection) proxy, flow);
       case "toString":
@@ -128,7 +125,6 @@ final class RecordingConnection extends Proxies.Handler {
   private Object directly(Object proxy, Method method, Object[] args) throws Throwable {
     String sent = (String) args[0];
     Kind kind = flow.binding().classify(sent);
-    flow.session().sent(kind, sent);
     Object result = NotedStatement.around(
         flow,
         sent,

@@ -28,8 +28,6 @@ final class RecordingStatement extends Proxies.Handler {
   private Lineage moment = Lineage.EMPTY; // that these are of
   private Moments.Given given = Moments.Given.NONE; // the cursors whose names they may hold
   private int firstRows; // of a result that is fetched in parts, those that come at once; 0: all do
-  private Parameters parameters; // null where none was set while reads are followed
-  private Boolean isRepeatable; // null until it was asked
   private Statement own; // what stands for it
 
   private RecordingStatement(Statement plain, String text, Connection connection, Flow flow) {
@@ -71,9 +69,6 @@ final class RecordingStatement extends Proxies.Handler {
         return Catalogue.of((ResultSetMetaData) Catalogue.read(flow, () -> plainly(method, args)), flow);
       case "getParameterMetaData":
         return Catalogue.read(flow, () -> plainly(method, args));
-      case "clearParameters":
-        parameters = null;
-        return plainly(method, args);
       case "toString":
         return plain.toString();
       default:
@@ -82,40 +77,11 @@ final class RecordingStatement extends Proxies.Handler {
           Object value = RefCursors.called(result, flow, given);
           return value instanceof ResultSet rows ? Rows.of(rows, null, connection, flow) : value;
         }
-        if (text != null && Parameters.isSetting(method, args)) {
-          set(method, args);
-        }
         return result;
     }
   }
 
-  /** A parameter was set: kept where a read that is followed may need it. */
-  private void set(Method method, Object[] args) {
-    if (!flow.binding().refreshed().follows()) {
-      parameters = null; // what is kept would not be what is set
-      return;
-    }
-    if (isRepeatable == null) {
-      isRepeatable = Repeatable.is(text);
-    }
-    if (!isRepeatable) {
-      return;
-    }
-    if (parameters == null) {
-      parameters = new Parameters();
-    }
-    parameters.set(method, args);
-  }
-
   private Object executed(Kind kind, String sent, Method method, Object[] args) throws Throwable {
-    try {
-      return noted(kind, sent, method, args);
-    } finally {
-      flow.session().sent(kind, sent);
-    }
-  }
-
-  private Object noted(Kind kind, String sent, Method method, Object[] args) throws Throwable {
     Reads read = Reads.of(flow, kind, sent);
     NotedStatement noted = NotedStatement.of(flow, sent);
     if (noted == null) {
@@ -145,9 +111,7 @@ final class RecordingStatement extends Proxies.Handler {
     given = flow.moments().given();
     flow.moments().done(sent);
     if (followed != null) { // before it is merged what the rows depend on
-      boolean isPrepared = text != null && sent.equals(text);
-      Parameters set = parameters == null ? new Parameters() : parameters;
-      Reads.came(flow, followed, plain, sent, isPrepared ? set : null);
+      Reads.came(flow, followed);
     }
     if (read != null) {
       if (Statements.showsData(kind, sent)) {
@@ -185,7 +149,6 @@ final class RecordingStatement extends Proxies.Handler {
 
   private void addToBatch(String sent) {
     Kind kind = flow.binding().classify(sent);
-    flow.session().sent(kind, sent);
     batchReads |= kind.mayRead(sent);
     batchImports |= Moments.imports(sent);
     if (PreparedWrites.mayPrepare(sent)) {

@@ -74,11 +74,6 @@ final class Session implements AutoCloseable {
     return physical.getQueryExecutor().getUser();
   }
 
-  /** The connection itself, for what has no word here. */
-  Connection connection() {
-    return connection;
-  }
-
   /** The rows of a query. */
   List<String[]> rows(String text) throws IOException, Refused {
     try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(text)) {

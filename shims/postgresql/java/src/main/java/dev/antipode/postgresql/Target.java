@@ -37,9 +37,6 @@ final class Target {
       PGProperty.AUTOSAVE,
       PGProperty.PREFER_QUERY_MODE);
 
-  /** Of one result, as the driver reads it. */
-  private static final String MOST_OCTETS = "4M";
-
   private final String hosts;
   private final String address;
   private final Properties words;
@@ -236,24 +233,6 @@ final class Target {
     more.setProperty(PGProperty.ASSUME_MIN_SERVER_VERSION.getName(), "9.4");
     more.setProperty(PGProperty.PREFER_QUERY_MODE.getName(), "simple");
     return open(timeoutMillis, more);
-  }
-
-  /**
-   * One whose session is as the application's own was when it was opened, for reads of a bounded size; never one of the
-   * application's pool.
-   *
-   * @param session the settings that a URL or a DataSource gave the application's session ({@link Credentials#ofSessions})
-   */
-  Session openLike(Properties session, int timeoutMillis) throws IOException {
-    Properties more = new Properties();
-    more.setProperty(PGProperty.BINARY_TRANSFER.getName(), "false");
-    more.setProperty(PGProperty.PREPARE_THRESHOLD.getName(), "0");
-    more.setProperty(PGProperty.MAX_RESULT_BUFFER.getName(), MOST_OCTETS);
-    more.putAll(session);
-    Properties plain = new Properties();
-    plain.putAll(words);
-    Credentials.OF_SESSIONS.forEach(property -> plain.remove(property.getName()));
-    return new Target(plain, null).open(timeoutMillis, more);
   }
 
   private Session open(int timeoutMillis, Properties more) throws IOException {

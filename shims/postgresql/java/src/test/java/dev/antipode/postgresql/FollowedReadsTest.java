@@ -2,6 +2,7 @@ package dev.antipode.postgresql;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.zaxxer.hikari.HikariDataSource;
 import dev.antipode.Antipode;
 import dev.antipode.LineageScope;
 import dev.antipode.testing.Recorded;
@@ -34,7 +35,7 @@ class FollowedReadsTest extends QuietRegion {
     region().lab().lag(Region.KIND, "b1", Duration.ofMillis(3));
   }
 
-  /** REC-6, REC-12, REC-13, REC-22: also where a read would wait, which none does here. */
+  /** REC-6, REC-12, REC-13: also where a read would wait, which none does here. */
   @Test
   void readsOfAStandbyThatLagsAreFound() throws SQLException {
     String key = newKey();
@@ -51,10 +52,35 @@ class FollowedReadsTest extends QuietRegion {
     }
     String record = recorded.findings(1).get(0);
     assertThat(record)
-        .contains("\"kind\":\"stale\"", "\"confirmed\":\"repeat\"", "\"store\":\"" + STORE + "\",\"store_kind\":\"postgresql\"")
+        .contains("\"kind\":\"behind\"", "\"store\":\"" + STORE + "\",\"store_kind\":\"postgresql\"")
         .contains("\"site\":\"shop/Reader.java:", "\"wanted\":{\"epoch\":\"", "\"visible_after\":")
-        .doesNotContain(key, "null");
+        .doesNotContain(key, "null", "confirmed");
     assertThat(recorded.count("reads")).isOne();
+  }
+
+  /** REC-6, REC-12: with its parameters in its text, from a cursor that fetches by and by, in a transaction, from a pool. */
+  @Test
+  void eachWayToReadIsBehind() throws SQLException {
+    String key = newKey();
+    try (LineageScope scope = Antipode.scope(); Connection writing = source.getConnection();
+        Connection connection = region().wrap("b1", options()).getConnection();
+        Statement statement = connection.createStatement();
+        HikariDataSource pool = new HikariDataSource()) {
+      Region.update(writing, Region.INSERT, key, "v");
+      assertThat(statement.executeQuery("SELECT value FROM posts WHERE key = '" + key + "'").next()).isFalse();
+      connection.setAutoCommit(false);
+      statement.setFetchSize(1);
+      assertThat(statement.executeQuery("SELECT value FROM posts WHERE key = '" + key + "'").next()).isFalse();
+      connection.commit();
+      pool.setDataSource(region().plain("b1"));
+      try (Connection pooled = AntipodePostgres.wrap(pool, options()).getConnection()) {
+        assertThat(Reader.value(pooled, key)).isNull();
+      }
+      assertThat(scope.isClosed()).isFalse();
+    }
+    recorded.findings(3);
+    assertThat(recorded.lines("behind")).hasSize(3);
+    assertThat(recorded.lines().toString()).doesNotContain(key);
   }
 
   /** REC-13. */

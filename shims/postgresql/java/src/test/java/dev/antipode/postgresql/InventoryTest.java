@@ -169,7 +169,7 @@ class InventoryTest {
                 + "setFetchSize setLargeMaxRows setMaxFieldSize setMaxRows setPoolable setQueryTimeout")
         .differences()).isEmpty();
     assertThat(Inventory.of(PreparedStatement.class).without(Statement.class)
-        .named("kept for reads that are repeated", "clearParameters")
+        .named("of parameters, which are the driver's", "clearParameters")
         .named("a large object is written in the transaction of its statement", "setBlob setClob setNClob")
         .named(
             "a parameter",

@@ -108,7 +108,7 @@ class PaceTest extends QuietRegion {
   /** Nobody waits: it is asked less and less, however much it replays. */
   @Test
   void whatIsOnlyFollowedIsAskedForAtLeisure_REC_21() {
-    assertThat(Following.follow(standby(), List.of(far()), () -> { }, writes -> { })).isTrue();
+    assertThat(Following.follow(standby(), List.of(far()), writes -> { })).isTrue();
     untilAskedSeldom();
     Following.forget();
   }
