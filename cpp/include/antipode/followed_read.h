@@ -1,6 +1,6 @@
 /// \file
 /// Reads that dry-run follows: was the server behind, and was what it returned stale. For shims (spec REC-6, REC-12 to
-/// REC-15, REC-22).
+/// REC-15).
 #ifndef ANTIPODE_FOLLOWED_READ_H_
 #define ANTIPODE_FOLLOWED_READ_H_
 
@@ -35,9 +35,8 @@ class FollowedRead {
 
   /// What came of a read.
   struct Came {
-    /// Called at once, if at all. None where the shim does not have what came (a cursor, a stream of rows, another
-    /// session's settings): then three results of `repeat` are compared instead, one from before what was missing came
-    /// (REC-22).
+    /// Called at once, if at all. None where the shim does not have what came (a cursor, a stream of rows): then nothing
+    /// is compared.
     Octets value = nullptr;
     /// Sends the same read once more, on a connection of the shim's own, within a deadline of a second at most; called
     /// later by a thread of Antipode's. Only for commands that are deterministic and have no side effects; nothing

@@ -1,7 +1,6 @@
 #include "antipode/followed_read.h"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <set>
 #include <utility>
@@ -86,30 +85,16 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
     std::vector<WriteId> missing;
     for (const auto& each : wanted) missing.push_back(each.second);
     if (looks && looks->Hold(server->address(), missing)) barrier = looks->site;
-    following::Missed missed;
-    if (!older && came.repeat && InForce()->repeat_reads) {
-      if (came.value) digest = DigestOf(came.value);
-      if (digest || !came.value) repeat = came.repeat;
-      if (!came.value) missed = [self = shared_from_this()] { self->ReadBefore(); };
-      unseen = !came.value;
+    if (!older && came.value && came.repeat && InForce()->repeat_reads) {
+      digest = DigestOf(came.value);
+      if (digest) repeat = came.repeat;
     }
     const auto over = [self = shared_from_this()](const Writes& writes) { self->Followed(writes); };
-    if (following::Follow(wanted, over, std::move(missed))) Count("followed_reads");
-  }
-
-  // Has the first of our own reads made, where it is still in time when its turn comes (REC-22). Called by the engine's
-  // thread.
-  void ReadBefore() {
-    Repeats::Instance().Soon([self = shared_from_this()](bool may) {
-      Before expected = Before::kNone;
-      if (!may || !self->before.compare_exchange_strong(expected, Before::kSent)) return;
-      self->digest = self->Again();
-    });
+    if (following::Follow(wanted, over)) Count("followed_reads");
   }
 
   // Everything is seen, or given up; called by the engine's thread, which must not wait for a repeat.
   void Followed(const Writes& writes) {
-    const bool read_before = before.exchange(Before::kTooLate) == Before::kSent;
     Writes late;
     std::copy_if(writes.begin(), writes.end(), std::back_inserter(late),
                  [](const Write& write) { return write.Late(); });
@@ -124,22 +109,19 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
       return;
     }
     const bool seen = std::all_of(writes.begin(), writes.end(), [](const Write& write) { return write.visible_after; });
-    const bool comparable = repeat && seen && (read_before || !unseen);
-    if (comparable &&
+    if (repeat && seen &&
         Repeats::Instance().Later([self = shared_from_this(), late](bool may) { self->Compare(late, may); })) {
       return;
     }
     Put("behind", late, {});
   }
 
-  // Reads again, and says whether the result is another one now: of our own reads, one that is so twice (REC-22). Done
-  // behind `ReadBefore`, by the same thread.
+  // Reads again, and says whether the result is another one now.
   void Compare(const Writes& late, bool may) {
     bool other = false;
     if (may && digest) {
       const std::optional<Digest> now = Again();
       other = now && *now != *digest;
-      if (other && unseen) other = !Repeats::Instance().Ends() && Again() == now;
     }
     Put(other ? "stale" : "behind", late, other ? "repeat" : "");
   }
@@ -195,12 +177,8 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
   std::string barrier;                        // where that was called, where it asked for the same
   std::optional<std::pair<Ordered, Ordered>>
       older;                     // the entry that the value itself is older than, and its own version
-  std::optional<Digest> digest;  // of what came; where that is not known, of the first of our own reads
+  std::optional<Digest> digest;  // of what came
   Octets repeat;
-  bool unseen = false;  // what came is not known
-  // The first of our own reads: not sent yet, sent before everything was seen, or no more to be sent.
-  enum class Before { kNone, kSent, kTooLate };
-  std::atomic<Before> before{Before::kNone};
 };
 
 std::unique_ptr<FollowedRead> FollowedRead::Begin(const std::shared_ptr<Store>& store,

@@ -46,7 +46,7 @@ class Counted {
 // The writes of one barrier or read. What it does is done by the thread of `Completions`, one after the other.
 class Following : public std::enable_shared_from_this<Following> {
  public:
-  Following(Over over, Missed missed) : over_(std::move(over)), missed_(std::move(missed)) {}
+  explicit Following(Over over) : over_(std::move(over)) {}
 
   // Null where too many are followed.
   std::shared_ptr<Group> Start(const Wanted& wanted) {
@@ -102,11 +102,6 @@ class Following : public std::enable_shared_from_this<Following> {
   void Looked() {
     if (ended_) return;
     park_ = Missing();
-    const Missed missed = std::exchange(missed_, nullptr);
-    const auto was_missing = [](const Write& write) { return write.WasMissing(); };
-    if (missed && std::any_of(writes_.begin(), writes_.end(), was_missing)) {
-      records::Try(missed);  // before anybody asks again whether all are there
-    }
     for (Need& need : park_->needs) need.server->Park(need);
     question_.GiveBack();
     if (!park_->Parked()) End();
@@ -166,7 +161,6 @@ class Following : public std::enable_shared_from_this<Following> {
 
   void Clear() noexcept {
     over_ = nullptr;
-    missed_ = nullptr;
     writes_.clear();
     look_.reset();
     park_.reset();
@@ -178,7 +172,6 @@ class Following : public std::enable_shared_from_this<Following> {
   Counted place_{followed};
   Counted question_{unanswered};
   Over over_;
-  Missed missed_;
   Writes writes_;
   std::vector<std::size_t> parked_;
   std::shared_ptr<Group> look_;
@@ -199,10 +192,8 @@ int Followed() noexcept { return followed.load(); }
 
 int Unanswered() noexcept { return unanswered.load(); }
 
-bool Write::WasMissing() const { return first && first->verdict == Verdict::kNotYet && !first->unanswered; }
-
 bool Write::Late() const {
-  if (!WasMissing()) return false;
+  if (!first || first->verdict != Verdict::kNotYet || first->unanswered) return false;
   return !first->unknown_epoch || (answer && answer->verdict == Verdict::kVisible);
 }
 
@@ -211,10 +202,10 @@ void Write::Took(const std::optional<Visibility>& now, Duration after) {
   if (now && now->verdict == Verdict::kVisible) visible_after = std::max(after, Duration::zero());
 }
 
-std::shared_ptr<Group> Follow(const Wanted& wanted, Over over, Missed missed) {
+std::shared_ptr<Group> Follow(const Wanted& wanted, Over over) {
   std::shared_ptr<Following> following;
   try {
-    following = std::make_shared<Following>(std::move(over), std::move(missed));
+    following = std::make_shared<Following>(std::move(over));
     return following->Start(wanted);
   } catch (const std::bad_alloc&) {  // it is not followed (BAR-61)
     if (following) following->Drop();

@@ -37,8 +37,6 @@ struct Write {
 
   /// The first look found that it was not visible: the server knows the write's history, and was not so far.
   bool Late() const;
-  /// The server itself said *not yet* at the first look, and did not put the question off (REC-13).
-  bool WasMissing() const;
   /// The first look found it visible.
   bool ThereAtOnce() const { return first && first->verdict == Verdict::kVisible; }
   /// An answer has come; `after`: since the look.
@@ -58,13 +56,10 @@ using Writes = std::vector<Write>;
 using Wanted = std::vector<std::pair<std::shared_ptr<Server>, WriteId>>;
 /// Called once, by a thread of the engine, when all are seen, given up, or after the time.
 using Over = std::function<void(const Writes&)>;
-/// Called at most once, before `Over`, by the same thread, where the first look said of one of them that it is not
-/// there yet.
-using Missed = std::function<void()>;
 
 /// Follows writes, with nobody waiting: the needs of the first look. Null where too many are followed, or where this
 /// process has no memory for it; then nothing is called.
-std::shared_ptr<Group> Follow(const Wanted& wanted, Over over, Missed missed = nullptr);
+std::shared_ptr<Group> Follow(const Wanted& wanted, Over over);
 
 /// Seconds until the last of these was seen; nothing where one was not.
 std::optional<double> VisibleAfter(const std::vector<const Write*>& writes);

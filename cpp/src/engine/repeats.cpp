@@ -27,9 +27,9 @@ Repeats& Repeats::Instance() {
   return *instance;
 }
 
-bool Repeats::Put(Job job, std::size_t most) {
+bool Repeats::Later(Job job) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (ending_ || jobs_.size() >= most) return false;
+  if (ending_ || jobs_.size() >= kMostWaiting) return false;
   if (!thread_ && !threads::MayStart()) return false;
   try {
     if (!thread_) thread_ = threads::Start("antipode-repeat", [this] { Run(); });
@@ -39,11 +39,6 @@ bool Repeats::Put(Job job, std::size_t most) {
   }
   changed_.notify_one();
   return true;
-}
-
-bool Repeats::Ends() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return ending_;
 }
 
 void Repeats::Run() {

@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "engine/time.h"
@@ -27,13 +26,7 @@ class Repeats {
   static Repeats& Instance();
 
   /// Has the thread do it; false where too many wait already.
-  bool Later(Job job) { return Put(std::move(job), kMostWaiting); }
-
-  /// The same for what only begins: false where half of the places are taken, so that what has begun can be ended.
-  bool Soon(Job job) { return Put(std::move(job), kMostWaiting / 2); }
-
-  /// Whether it ends: a job that would read once more does not.
-  bool Ends();
+  bool Later(Job job);
 
   /// Whether nothing is to be read again, and whoever wanted to know has been told.
   bool Idle();
@@ -47,7 +40,6 @@ class Repeats {
   void AfterForkInChild();
 
  private:
-  bool Put(Job job, std::size_t most);
   void Run();
 
   std::mutex mutex_;

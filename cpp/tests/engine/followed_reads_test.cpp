@@ -121,6 +121,30 @@ TEST_F(FollowedReadsTest, WithoutARepeatNothingIsConfirmed) {
   }
 }
 
+// REC-14: nothing that reads is kept for longer than it takes.
+TEST_F(FollowedReadsTest, NothingIsKept) {
+  for (const bool comes : {true, false}) {
+    const Isolated isolated;
+    std::filesystem::remove_all(folder_);
+    Be(Mode::kDryRun);
+    if (!comes) following::SetFollowFor(100ms);
+    auto kept = std::make_shared<std::string>("new");
+    const std::weak_ptr<std::string> seen = kept;
+    FollowedRead::Came came;
+    came.value = Text("old");
+    came.repeat = [kept] { return std::optional<std::string>(*kept); };
+    kept.reset();
+    const auto store = MakeFakeStore("posts", {MakeFake("p", comes ? Later(100ms) : Always(Visibility::NotYet()))});
+    {
+      const Scope scope(Lineage(At("posts", "e", 1)));
+      Begin(store)->Over(store->Servers().front(), std::exchange(came, {}));
+    }
+    EXPECT_EQ(Finding().at("kind"), comes ? "stale" : "behind");
+    Until([&] { return seen.expired(); });
+    following::SetFollowFor(30s);
+  }
+}
+
 // REC-14: a longer result is not compared.
 TEST_F(FollowedReadsTest, WhatIsTooLongIsNotCompared) {
   const auto store = MakeFakeStore("posts", {MakeFake("p", Later(20ms))});

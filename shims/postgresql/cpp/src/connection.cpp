@@ -35,8 +35,7 @@ Connection::Inside::Inside(OwnConnection plain, Binding binding)
       resets_seen_(events_->resets),
       commits_seen_(events_->commits),
       prepares_seen_(events_->prepares),
-      flow_(binding_, plain_.get()),
-      repeating_(plain_.get()) {}
+      flow_(binding_, plain_.get()) {}
 
 Connection::Inside::~Inside() {
   if (!plain_) return;
@@ -56,49 +55,36 @@ Statement Connection::Inside::StatementIn(const char* text) {
   if (!prepared_.empty() && MayRename(text)) prepared_.clear();
   binding_.Refresh();
   const Kind kind = binding_.KindOf(text);
-  repeating_.Says(kind, text);
   const bool follows = kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun;
   return {kind, MayRead(kind, text), follows && ReadsData(text),
           binding_.notes && IsNoted(text), PastIn(text),
           MayPrepare(kind, text), TransactionIn(kind, text)};
 }
 
-const Statement& Connection::Inside::PreparedStatement(const char* name, Sent& sent) {
+const Statement& Connection::Inside::PreparedStatement(const char* name) {
   static const auto& unknown = *new Statement{Kind::kMaybe, true, false, true};  // outlives all connections
   static const auto& fetching = *new Statement{Kind::kMaybe, true, false, true, {Past::Does::kFetches}};
   const auto found = name == nullptr ? prepared_.end() : prepared_.find(name);
   if (found == prepared_.end()) return name != nullptr && fetching_.count(name) != 0 ? fetching : unknown;
-  PreparedText& prepared = found->second;
-  sent.text = prepared.text.c_str();
-  sent.types = prepared.types.data();
-  sent.typed = static_cast<int>(prepared.types.size());
   binding_.Refresh();
-  return prepared.statement;
+  return found->second;
 }
 
-Connection::Inside::Followed Connection::Inside::Follow(const Statement& statement, const Sent& sent,
-                                                        const Site& site) {
-  if (!statement.reads_data || binding_.store->mode() != Mode::kDryRun) return {};
-  Followed followed{FollowedRead::Begin(binding_.store, CurrentReading(), CurrentScope(), site), {}};
-  if (followed.read) followed.came = repeating_.Of(sent, binding_.server->AskTimeout());
-  return followed;
+std::unique_ptr<FollowedRead> Connection::Inside::Follow(const Statement& statement, const Site& site) const {
+  if (!statement.reads_data || binding_.store->mode() != Mode::kDryRun) return nullptr;
+  return FollowedRead::Begin(binding_.store, CurrentReading(), CurrentScope(), site);
 }
 
-void Connection::Inside::Prepared(const char* name, const char* text, int count, const Oid* types) {
+void Connection::Inside::Prepared(const char* name, const char* text) {
   const Kind kind = binding_.KindOf(text);
-  repeating_.Says(kind, text);
-  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), IsNoted(text), PastIn(text),
-          MayPrepare(kind, text), TransactionIn(kind, text)},
-                        text, {}};
-  if (types != nullptr && count > 0) prepared.types.assign(types, types + count);
-  prepared_[name] = std::move(prepared);
+  prepared_[name] = {kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), IsNoted(text), PastIn(text),
+                     MayPrepare(kind, text), TransactionIn(kind, text)};
   flow_.set_client_prepares();
 }
 
 void Connection::Inside::Forget(const char* name, const char* text) {
   if (name != nullptr) prepared_.erase(name);
   if (name != nullptr && text != nullptr && PastIn(text).does == Past::Does::kFetches) fetching_.insert(name);
-  if (text != nullptr) repeating_.Says(Classify(text), text);
 }
 
 void Connection::Inside::PreparedUnnamed(const char* query, int count, const Oid* types) {
@@ -172,9 +158,8 @@ void Connection::Inside::End() {
   }
 }
 
-Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, const Call& run, const Send& send,
-                              const Site& site) {
-  Reply reply = RunOne(statement, sent, run, send, site);
+Reply Connection::Inside::Run(const Statement& statement, const Call& run, const Send& send, const Site& site) {
+  Reply reply = RunOne(statement, run, send, site);
   Leave();
   return reply;
 }
@@ -185,8 +170,7 @@ Reply Connection::Inside::Ended(const Past& past, OwnResult result) {
   return Reply(result.release());
 }
 
-Reply Connection::Inside::RunOne(const Statement& statement, const Sent& sent, const Call& run, const Send& send,
-                                 const Site& site) {
+Reply Connection::Inside::RunOne(const Statement& statement, const Call& run, const Send& send, const Site& site) {
   const Kind kind = statement.kind;
   error_.reset();
   words_.reset();
@@ -224,10 +208,10 @@ Reply Connection::Inside::RunOne(const Statement& statement, const Sent& sent, c
     Refuse(refusal.get(), wrote);
     return Reply(refusal.release());
   }
-  const Followed followed = Follow(statement, sent, site);
+  const auto followed = Follow(statement, site);
   OwnResult result(run());
   Keep(result.get());
-  if (PQresultStatus(result.get()) == PGRES_TUPLES_OK) followed.Over(binding_.server);
+  if (followed && PQresultStatus(result.get()) == PGRES_TUPLES_OK) followed->Over(binding_.server);
   if (IsCopy(result.get())) {
     under_way_ = true;
     kind_ = kind;
@@ -243,7 +227,7 @@ Reply Connection::Inside::RunOne(const Statement& statement, const Sent& sent, c
   return Ended(statement.past, std::move(result));
 }
 
-int Connection::Inside::Start(const Statement& statement, const Sent& sent, const Send& send, const Site& site) {
+int Connection::Inside::Start(const Statement& statement, const Send& send, const Site& site) {
   const Kind kind = statement.kind;
   error_.reset();
   words_.reset();
@@ -288,9 +272,9 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
     pieces_.push_back(Piece::kOurs);
     ++unsynced_;
   }
-  followed_ = InPipeline() ? Followed() : Follow(statement, sent, site);
+  followed_ = InPipeline() ? nullptr : Follow(statement, site);
   if (send() == 0) {
-    followed_ = {};
+    followed_.reset();
     words_ = PQerrorMessage(plain());  // a question of ours would take its place
     flow_.NotSent(!wrote);
     return 0;
@@ -404,8 +388,8 @@ void Connection::Inside::Over() {
   if (ending_.none) Unheard();  // its results were taken from libpq itself
   noted_.reset();
   if (!ending_.none && !ending_.failed) moments_.Done(past_, awaited_);
-  if (const Followed followed = std::exchange(followed_, {}); !ending_.none && !ending_.failed) {
-    followed.Over(binding_.server);
+  if (const auto followed = std::move(followed_); followed && !ending_.none && !ending_.failed) {
+    followed->Over(binding_.server);
   }
   const bool may_end = kind_ == Kind::kCommit || kind_ == Kind::kPrepare || IsUnsure(kind_);
   if (!may_end && IsEndedUnseen()) NoteUnseenEnd();  // the results may be of what libpq itself has sent
@@ -467,8 +451,7 @@ int Connection::Inside::LeavePipeline() {
 // Nothing of the session that was is left.
 void Connection::Inside::Forget() {
   flow_.Forget();
-  followed_ = {};
-  repeating_.Reconnected();
+  followed_.reset();
   prepared_.clear();
   unnamed_.reset();
   fetching_.clear();

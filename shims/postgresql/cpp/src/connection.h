@@ -20,7 +20,6 @@
 #include "moments.h"
 #include "noting.h"
 #include "reads.h"
-#include "repeating.h"
 #include "resets.h"
 #include "session.h"
 
@@ -39,18 +38,18 @@ class Connection::Inside {
   PGconn* Release();
 
   // A command that is waited for. `run` is libpq's own call, `send` sends the same alone in a packet.
-  Reply Run(const Statement& statement, const Sent& sent, const Call& run, const Send& send, const Site& site);
+  Reply Run(const Statement& statement, const Call& run, const Send& send, const Site& site);
   // The same without anything to record, or to read; in a transaction it may take the snapshot, and then does so behind
   // a wait.
   Reply Plain(const Call& run);
   // A command that is not.
-  int Start(const Statement& statement, const Sent& sent, const Send& send, const Site& site);
+  int Start(const Statement& statement, const Send& send, const Site& site);
 
   Statement StatementIn(const char* text);
-  // The prepared one of this name; what is sent gets its text and types, as far as they are known.
-  const Statement& PreparedStatement(const char* name, Sent& sent);
+  // The prepared one of this name.
+  const Statement& PreparedStatement(const char* name);
   // The application's own statement of this name, which is not the unnamed one.
-  void Prepared(const char* name, const char* text, int count, const Oid* types);
+  void Prepared(const char* name, const char* text);
   // One that will be prepared later, or not.
   void Forget(const char* name, const char* text);
   int GetCopyData(char** buffer, int asynchronous);
@@ -72,7 +71,7 @@ class Connection::Inside {
 
  private:
   bool InPipeline() const { return PQpipelineStatus(plain()) != PQ_PIPELINE_OFF; }
-  Reply RunOne(const Statement& statement, const Sent& sent, const Call& run, const Send& send, const Site& site);
+  Reply RunOne(const Statement& statement, const Call& run, const Send& send, const Site& site);
   // The transaction's status before something is sent. What the application did meanwhile by libpq itself shows here.
   PGTransactionStatusType Before();
   // Whether a COMMIT or PREPARE TRANSACTION was answered that the shim has not sent, or what may be one was sent and is
@@ -89,13 +88,8 @@ class Connection::Inside {
   void Over();
   // Nobody will hear any more what the command under way has given: for a recorded history it may have been read.
   void Unheard();
-  // In dry-run: what follows a read that is sent now, and how it is repeated.
-  struct Followed {
-    std::unique_ptr<FollowedRead> read;
-    FollowedRead::Came came;
-    void Over(const std::shared_ptr<Server>& server) const { if (read) read->Over(server, came); }
-  };
-  Followed Follow(const Statement& statement, const Sent& sent, const Site& site);
+  // In dry-run: what follows a read that is sent now.
+  std::unique_ptr<FollowedRead> Follow(const Statement& statement, const Site& site) const;
   // Reads what is under way to its end and throws it away, which libpq's own waiting calls do first.
   void End();
   // Whether this was waited for by the command under way, or when the pipeline was last quiet.
@@ -119,14 +113,8 @@ class Connection::Inside {
   int commits_seen_;
   int prepares_seen_;
   Flow flow_;
-  Repeating repeating_;
   // What the application has prepared by libpq's own call.
-  struct PreparedText {
-    Statement statement;
-    std::string text;
-    std::vector<Oid> types;
-  };
-  std::map<std::string, PreparedText> prepared_;
+  std::map<std::string, Statement> prepared_;
   std::optional<Unnamed> unnamed_;
   std::set<std::string, std::less<>> fetching_;  // names under which a FETCH may have been prepared by `SendPrepare`
   Moments moments_;
@@ -138,7 +126,7 @@ class Connection::Inside {
   Kind kind_ = Kind::kRead;
   Past past_;
   Ending ending_;
-  Followed followed_;
+  std::unique_ptr<FollowedRead> followed_;
   std::unique_ptr<NotedStatement> noted_;
 
   std::vector<WriteId> awaited_;  // and proved: by the read that was sent last; in a pipeline when it was last quiet

@@ -117,24 +117,8 @@ Row Session::One(const std::string& statement) {
   return rows.front();
 }
 
-bool Session::Each(const std::function<int(PGconn*)>& send, const std::function<bool(const PGresult*)>& row) {
-  Sent(send(connection_.get()));
-  Sent(PQsetSingleRowMode(connection_.get()));
-  return Finish(row);
-}
-
 Rows Session::Finish() {
   Rows rows;
-  Finish([&](const PGresult* result) {
-    rows.clear();
-    for (int row = 0; row < PQntuples(result); ++row) rows.push_back(RowOf(result, row));
-    return true;
-  });
-  return rows;
-}
-
-// Every result that is no error goes to `take`; false where that wants no more.
-bool Session::Finish(const std::function<bool(const PGresult*)>& take) {
   PGconn* const connection = connection_.get();
   const TimePoint deadline = std::chrono::steady_clock::now() + timeout_;
   std::string error;
@@ -150,8 +134,9 @@ bool Session::Finish(const std::function<bool(const PGresult*)>& take) {
     const OwnResult result(PQgetResult(connection));
     if (result == nullptr) break;
     const ExecStatusType status = PQresultStatus(result.get());
-    if (status == PGRES_TUPLES_OK || status == PGRES_SINGLE_TUPLE || status == PGRES_COMMAND_OK) {
-      if (!take(result.get())) return false;
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+      rows.clear();
+      for (int row = 0; row < PQntuples(result.get()); ++row) rows.push_back(RowOf(result.get(), row));
       continue;
     }
     const char* const severity = PQresultErrorField(result.get(), PG_DIAG_SEVERITY_NONLOCALIZED);
@@ -168,7 +153,7 @@ bool Session::Finish(const std::function<bool(const PGresult*)>& take) {
     throw Unreachable{error.empty() ? FirstLine(PQerrorMessage(connection)) : error};
   }
   if (!error.empty()) throw Refused{error, kind};
-  return true;
+  return rows;
 }
 
 }  // namespace antipode::postgresql

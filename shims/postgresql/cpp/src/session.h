@@ -5,7 +5,6 @@
 #include <libpq-fe.h>
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -75,16 +74,11 @@ class Session {
   // The one row of the last statement.
   Row One(const std::string& statement);
 
-  // Sends one statement, and hands its rows over as they come, in results of one row; false where a `row` said no: then
-  // the connection is of no more use.
-  bool Each(const std::function<int(PGconn*)>& send, const std::function<bool(const PGresult*)>& row);
-
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
 
   void Sent(int done) const;
   Rows Finish();
-  bool Finish(const std::function<bool(const PGresult*)>& take);
   void Await(bool writes, TimePoint deadline, const char* what) const;
 
   Timeout timeout_;

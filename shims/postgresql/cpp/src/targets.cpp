@@ -144,22 +144,6 @@ Target TargetOf(PGconn* connection) {
   return target;
 }
 
-Target SameAs(PGconn* connection) {
-  Target target = TargetOf(connection);
-  const Options options(PQconninfo(connection), PQconninfoFree);
-  for (const PQconninfoOption* each = options.get(); each != nullptr && each->keyword != nullptr; ++each) {
-    if (std::string_view(each->keyword) == "options" && each->val != nullptr) target.words["options"] = each->val;
-  }
-  const std::string encoding = Text(PQparameterStatus(connection, "client_encoding"));
-  if (!encoding.empty()) target.words["client_encoding"] = encoding;
-  const std::string host = Text(PQhost(connection));
-  const std::string address = Text(PQhostaddr(connection));
-  if (!address.empty() && !host.empty() && host[0] != '/') {
-    target.words["hostaddr"] = address;  // of a name that means several
-  }
-  return target;
-}
-
 Result<Target> TargetOf(const std::any& what) {
   if (const auto* target = std::any_cast<Target>(&what)) return *target;
   if (const auto* text = std::any_cast<std::string>(&what)) return TargetOf(*text);

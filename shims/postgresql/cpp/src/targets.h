@@ -26,9 +26,6 @@ Result<Target> TargetOf(const std::string& text);
 // The very server that an open connection has reached, of several in its connection string.
 Target TargetOf(PGconn* connection);
 
-// The same, for a session like the one that it has begun: at the same address, with its options and encoding.
-Target SameAs(PGconn* connection);
-
 // What an application names a server by: a Target, or a URL or connection string.
 Result<Target> TargetOf(const std::any& what);
 

@@ -22,14 +22,6 @@ bool IsLineEnd(char c) { return c == '\n' || c == '\r'; }
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Whether a word that follows a number at once is the rest of it: an exponent, or hexadecimal digits behind a zero.
-bool IsRestOfNumber(std::string_view number, std::string_view word) {
-  const std::string_view digits = word.substr(1);
-  if (word.front() == 'e') return number.front() != '$' && std::all_of(digits.begin(), digits.end(), IsDigit);
-  const auto is_hexadecimal = [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); };
-  return number == "0" && word.front() == 'x' && std::all_of(digits.begin(), digits.end(), is_hexadecimal);
-}
-
 class Lexer {
  public:
   Lexer(std::string_view text, bool escapes) : text_(text), escapes_(escapes) {}
@@ -55,28 +47,14 @@ class Lexer {
     } else if (c == '"') {
       Quoted();
     } else if (c == '$' && (IsLetter(Peek(1)) || Peek(1) == '$')) {
-      found_.number_runs_on = found_.number_runs_on || IsBehindNumber();
       Dollars();
     } else if (IsLetter(c)) {
       Word();
-    } else if (IsDigit(c) || ((c == '.' || c == '$') && IsDigit(Peek(1)))) {
-      Number();
     } else {
       found_.all.push_back({Token::Type::kOther, std::string(1, c)});
       ++at_;
     }
   }
-
-  // Its signs one by one, as they were always told. Of `a.1` and `1..2` some are no number, which does not matter here.
-  void Number() {
-    if (!IsBehindNumber()) number_ = at_;
-    do {
-      found_.all.push_back({Token::Type::kOther, std::string(1, text_[at_++])});
-    } while (IsDigit(Peek()) || Peek() == '.');
-    number_end_ = at_;
-  }
-
-  bool IsBehindNumber() const { return at_ > 0 && number_end_ == at_; }
 
   void Comment() {
     int depth = 0;
@@ -162,11 +140,8 @@ class Lexer {
 
   void Word() {
     std::string word;
-    const bool is_behind_number = IsBehindNumber();
-    const std::string_view number = text_.substr(number_, at_ - number_);
     while (IsPartOfWord(Peek())) word += Lower(text_[at_++]);
     if (word == "u" && text_.substr(at_, 2) == "&\"") found_.spelled = true;
-    if (is_behind_number && (Peek() == '\'' || !IsRestOfNumber(number, word))) found_.number_runs_on = true;
     if (Peek() == '\'' && (word == "e" || word == "b" || word == "x" || word == "n")) {
       Literal(escapes_ || word == "e");
     } else {
@@ -177,8 +152,6 @@ class Lexer {
   const std::string_view text_;
   const bool escapes_;
   std::size_t at_ = 0;
-  std::size_t number_ = 0;      // where the last number, or parameter, began
-  std::size_t number_end_ = 0;  // behind it
   Tokens found_;
 };
 

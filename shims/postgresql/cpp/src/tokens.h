@@ -25,8 +25,6 @@ struct Token {
 struct Tokens {
   std::vector<Token> all;
   bool sure = true;  // false where a literal, a name or a comment does not end
-  // Letters follow a number or a parameter at once (1FOR): to some servers that is a number and a word.
-  bool number_runs_on = false;
   bool spelled = false;  // a name is spelled by numbers of letters (U&"…"): nobody here reads which one it is
 };
 

@@ -78,7 +78,7 @@ PGconn* Connection::Release() noexcept { return inside_->Release(); }
 Reply Connection::Exec(const char* query, Site site) {
   PGconn* const plain = get();
   return inside_->Run(
-      inside_->StatementIn(query), Sent{query}, [&] { return PQexec(plain, query); },
+      inside_->StatementIn(query), [&] { return PQexec(plain, query); },
       [&] { return PQsendQueryParams(plain, query, 0, nullptr, nullptr, nullptr, nullptr, 0); }, site);
 }
 
@@ -86,7 +86,7 @@ Reply Connection::ExecParams(const char* command, int count, const Oid* types, c
                              const int* lengths, const int* formats, int result_format, Site site) {
   PGconn* const plain = get();
   return inside_->Run(
-      inside_->StatementIn(command), Sent{command, count, types, values, lengths, formats},
+      inside_->StatementIn(command),
       [&] { return PQexecParams(plain, command, count, types, values, lengths, formats, result_format); },
       [&] { return PQsendQueryParams(plain, command, count, types, values, lengths, formats, result_format); }, site);
 }
@@ -97,7 +97,7 @@ Reply Connection::Prepare(const char* name, const char* query, int count, const 
   if (IsUnnamed(name)) {
     inside_->PreparedUnnamed(query, count, types);
   } else {
-    inside_->Prepared(name, query, count, types);
+    inside_->Prepared(name, query);
   }
   return reply;
 }
@@ -110,9 +110,8 @@ Reply Connection::ExecPrepared(const char* name, int count, const char* const* v
     const std::vector<Oid> types = TypesOf(unnamed.types, count);
     return ExecParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
   }
-  Sent sent{nullptr, count, nullptr, values, lengths, formats};
   return inside_->Run(
-      inside_->PreparedStatement(name, sent), sent,
+      inside_->PreparedStatement(name),
       [&] { return PQexecPrepared(plain, name, count, values, lengths, formats, result_format); },
       [&] { return PQsendQueryPrepared(plain, name, count, values, lengths, formats, result_format); }, site);
 }
@@ -132,13 +131,13 @@ Reply Connection::DescribePortal(const char* name) {
 }
 
 int Connection::SendQuery(const char* query, Site site) {
-  return inside_->Start(inside_->StatementIn(query), Sent{query}, [&] { return PQsendQuery(get(), query); }, site);
+  return inside_->Start(inside_->StatementIn(query), [&] { return PQsendQuery(get(), query); }, site);
 }
 
 int Connection::SendQueryParams(const char* command, int count, const Oid* types, const char* const* values,
                                 const int* lengths, const int* formats, int result_format, Site site) {
   return inside_->Start(
-      inside_->StatementIn(command), Sent{command, count, types, values, lengths, formats},
+      inside_->StatementIn(command),
       [&] { return PQsendQueryParams(get(), command, count, types, values, lengths, formats, result_format); }, site);
 }
 
@@ -147,7 +146,7 @@ int Connection::SendPrepare(const char* name, const char* query, int count, cons
   if (IsUnnamed(name) && query != nullptr) inside_->PreparedUnnamed(query, count, types);
   if (!IsUnnamed(name)) inside_->Forget(name, query);
   return inside_->Start(
-      {Kind::kRead, false, false}, Sent(), [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
+      {Kind::kRead, false, false}, [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
 }
 
 int Connection::SendQueryPrepared(const char* name, int count, const char* const* values, const int* lengths,
@@ -157,9 +156,8 @@ int Connection::SendQueryPrepared(const char* name, int count, const char* const
     const std::vector<Oid> types = TypesOf(unnamed.types, count);
     return SendQueryParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
   }
-  Sent sent{nullptr, count, nullptr, values, lengths, formats};
   return inside_->Start(
-      inside_->PreparedStatement(name, sent), sent,
+      inside_->PreparedStatement(name),
       [&] { return PQsendQueryPrepared(get(), name, count, values, lengths, formats, result_format); }, site);
 }
 
