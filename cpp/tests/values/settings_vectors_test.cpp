@@ -191,9 +191,7 @@ TEST(Vectors, OfEveryKindAreRun) {
       "records-"
       "sample",
       "rec"
-      "ords",
-      "repeatable-"
-      "statements"};
+      "ords"};
   for (const std::string& kind : KindsOfVectors()) {
     EXPECT_EQ(known.count(kind) + of_others.count(kind), 1U) << "no test runs the vectors of kind " << kind;
   }

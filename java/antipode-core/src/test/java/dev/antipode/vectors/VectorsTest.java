@@ -26,8 +26,7 @@ import org.junit.jupiter.api.TestFactory;
  */
 class VectorsTest {
   private static final Set<String> OF_OTHERS =
-      Set.of("barrier-result", "barrier-policy", "epoch-judge", "engine-script", "history-" + "tables",
-          "history-" + "value", "repeatable-" + "statements");
+      Set.of("barrier-result", "barrier-policy", "epoch-judge", "engine-script", "history-" + "value");
 
   private static Map<String, Consumer<Vector>> kinds() {
     Map<String, Consumer<Vector>> kinds = new HashMap<>();
