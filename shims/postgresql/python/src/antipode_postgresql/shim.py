@@ -27,7 +27,7 @@ POLL_S: Final = 0.001
 _GLANCE_S: Final = 0.0005
 """Between two glances, which ask a standby only how far it has replayed: a third of a look's work."""
 _NEAR_S: Final = 0.005
-"""So long before a position is expected glances begin, a millisecond apart, and go on as long behind it."""
+"""So long before a position is expected glances begin, and go on as long behind it."""
 _LOOK_S: Final = 0.01
 """After so long it is looked at again in any case: it may be on another timeline, or somebody has settled an epoch."""
 
@@ -105,10 +105,9 @@ class PostgresqlShim(Shim, BranchTable):
             time.sleep(POLL_S)  # it waits for something else
             return True
         near = server.rest(_NEAR_S)
-        pause = _GLANCE_S if near is None else POLL_S
         until = time.monotonic() + (_LOOK_S if near is None else near)
         while time.monotonic() < until and not server.interrupted:
-            time.sleep(pause)
+            time.sleep(_GLANCE_S)
             if look.glance() >= least:
                 return True
         return not server.interrupted
