@@ -23,23 +23,23 @@ class Write(NamedTuple):
 
 
 class Observer:
-    """Takes the events that it overrides; the others do nothing.
+    """A listener to what the lower rooms say: it overrides the events that it wants; the others do nothing.
 
     Any thread may call it, also one that holds a scope's lock: it neither waits nor raises, and asks no scope for its
     lineage.
     """
 
     def on_scope_opened(self, kind: str) -> None:
-        """Take that a scope of this kind was opened: `root`, `request`, `message`, `detached` …"""
+        """Note that a scope of this kind was opened: `root`, `request`, `message`, `detached` …"""
 
     def on_write_begun(self, store: str) -> None:
-        """Take that a write to this store begins; told where writes note their sites (dry-run)."""
+        """Note that a write to this store begins; told where writes note their sites (dry-run)."""
 
     def on_lineage_dropped(self, reason: str, direction: str) -> None:
-        """Take that a lineage was not believed or not understood (OBS-2)."""
+        """Note that a lineage was not believed or not understood (OBS-2)."""
 
     def on_lineage_incomplete(self, reason: str, store: str, scope: Any = None, *, is_recorded: bool = True) -> None:
-        """Take that a lineage became incomplete in this process.
+        """Note that a lineage became incomplete in this process.
 
         Args:
             reason: one of OBS-2.
@@ -49,37 +49,37 @@ class Observer:
         """
 
     def on_incomplete_lineage_received(self, store: str, scope: Any) -> None:
-        """Take that a lineage which came in was incomplete in this store already (REC-17)."""
+        """Note that a lineage which came in was incomplete in this store already (REC-17)."""
 
     def on_lineage_sized(self, direction: str, length: int) -> None:
-        """Take that a lineage of so many bytes went in this direction."""
+        """Note that a lineage of so many bytes went in this direction."""
 
     def on_lineage_passed_on(self, scope: Any, target: str) -> None:
-        """Take that a scope's lineage leaves with a call to this host (REC-18); told in dry-run alone."""
+        """Note that a scope's lineage leaves with a call to this host (REC-18); told in dry-run alone."""
 
     def on_lineage_left_early(self, site: str, uncommitted: Sequence[Write]) -> None:
-        """Take that a lineage left at this site before the commit of its own task's writes (SCOPE-18)."""
+        """Note that a lineage left at this site before the commit of its own task's writes (SCOPE-18)."""
 
     def on_write_concurrent(self, site: str, write: Write) -> None:
-        """Take that a lineage left while another task's write was in flight (SCOPE-18); told in dry-run alone."""
+        """Note that a lineage left while another task's write was in flight (SCOPE-18); told in dry-run alone."""
 
     def on_write_lost(self, reason: str, store: str, site: str) -> None:
-        """Take that no scope has a write: made outside any (`orphan`), or after its scope had ended (`closed`)."""
+        """Note that no scope has a write: made outside any (`orphan`), or after its scope had ended (`closed`)."""
 
     def on_write_late(self, store: str, site: str) -> None:
-        """Take that a write was made after the response's header had left (PROP-16)."""
+        """Note that a write was made after the response's header had left (PROP-16)."""
 
     def on_fallback(self, outcome: str) -> None:
-        """Take that a fallback read was `run` or `refused`."""
+        """Note that a fallback read was `run` or `refused`."""
 
     def on_server_asked(self, store: str, purpose: str) -> None:
-        """Take that a server was asked because somebody waits: `wait`, `probe` or `mark`."""
+        """Note that a server was asked because somebody waits: `wait`, `probe` or `mark`."""
 
     def on_marks_missing(self, store: str, reason: str | None) -> None:
-        """Take why this process may not mark a store's epochs; None: it may."""
+        """Note why this process may not mark a store's epochs; None: it may."""
 
     def on_barrier_waited(self, plan: Any, result: Any, needs: Sequence[Any], outcome: str) -> None:
-        """Take what came of a barrier that had to wait (OBS-1)."""
+        """Note what came of a barrier that had to wait (OBS-1)."""
 
 
 _EVENTS: Final = tuple(name for name in vars(Observer) if name.startswith("on_"))

@@ -444,7 +444,7 @@ class Scope:
             self._within = weakref.ref(outer)
 
     def is_within(self, other: Scope) -> bool:
-        """Return whether it was opened while the other one was current, or one within that."""
+        """Return whether it was opened while the other one was current, or while one within that was."""
         each: Scope | None = self
         while each is not None and each is not other:
             each = None if each._within is None else each._within()
