@@ -117,9 +117,9 @@ def test_objects_are_asked_for() -> None:
 def test_servers_are_asked_on_while_barriers_pass(place: Place) -> None:
     """BAR-37, BAR-34: who passes without a question keeps them warm all the same."""
     for _ in range(2):  # the first one may ask
-        wanted_at = [server._wanted_at for server in place.store.servers()]
+        passed_at = [server.passed_at for server in place.store.servers()]
         assert place.barrier(1.0).satisfied
-    assert all(server._wanted_at > before for server, before in zip(place.store.servers(), wanted_at, strict=True))
+    assert all(server.passed_at > before for server, before in zip(place.store.servers(), passed_at, strict=True))
 
 
 def test_a_store_that_is_joined_by_other_options_is_judged_anew() -> None:

@@ -62,7 +62,7 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
         if store.discovery_due(now) or store.generation != generation:
             return None
     for server, _, _ in proof.needs:
-        server.note_pass(now)
+        server.passed_at = now
     barriers["free"] += 1
     if BarrierLog.active:
         BarrierLog.note(store.name for store, _ in proof.stores)
@@ -78,7 +78,7 @@ def proved(plan: Plan) -> _Positions | None:
     if needs is None or not _stand_together(needs, now) or plan.is_outdated:
         return None
     for server, _, _ in needs:
-        server.note_pass(now)
+        server.passed_at = now
     return needs
 
 

@@ -114,8 +114,9 @@ class Need:
 
         Return False where there is none. The lock of its group is held.
         """
-        proof = self.server.kept_proof(self.epoch, self.counter, since)
-        if proof is None or not proof.generation == self.generation == self.server.generation:
+        server = self.server
+        proof = server.kept_proof(self.epoch, self.counter, since)
+        if proof is None or not proof.generation == self.generation == server.generation:
             return False
         self.asked_at = proof.asked_at
         return True
@@ -309,19 +310,21 @@ class Group:
         The caller may hold a server's lock. Where this is False somebody is to `conclude` without one.
         """
         with self._lock:
-            return not (self._left or self._over or self._stale(self._oldest)) and self._end_once()
+            if self._left or self._over or self._stale(self._oldest):
+                return False
+            self._over = True
+            return True
 
     def _stale(self, since: float) -> list[tuple[Need, int, float]]:
         """Return what does not stand, with its generation and age; the lock is held."""
-        if self.follows:  # nobody relies on a record
-            return []
-        return [
-            (need, need.generation, need.asked_at)
-            for need in self.needs
-            if (need.asked_at < since or need.generation != need.server.generation)
-            and need.needs_proof
-            and not need.renew(since)
-        ]
+        stale = []
+        for need in self.needs:  # 10,000 barriers may be looked at here while a server's lock is held
+            if need.asked_at >= since and need.generation == need.server.generation:
+                continue
+            if need.renew(since) or not need.needs_proof or self.follows:  # nobody relies on a record
+                continue
+            stale.append((need, need.generation, need.asked_at))
+        return stale
 
     def conclude(self) -> bool:
         """Return True where no need is open and all proofs stand; ask again at once for what does not (BAR-63).
@@ -383,12 +386,7 @@ def shown(wanted: Iterable[tuple[Server, WriteId]]) -> list[Need]:
 
 
 Settled: TypeAlias = dict[Group, bool]
-"""The barriers whose last need was settled, and whether that has ended them."""
-
-
-def note_settled(group: Group, settled: Settled) -> None:
-    """Note a barrier whose last need was just settled; it ends where its proofs stand. A server's lock may be held."""
-    settled[group] = group.is_alone or group.end_settled()
+"""The barriers whose last need was settled, and whether that has ended them: it does where all their proofs stand."""
 
 
 def release_all(settled: Settled) -> None:

@@ -82,6 +82,9 @@ class Server:
         self._hurried = False
         """Whether anybody has waited since the thread began, and not only followed writes for records."""
         self._wanted_at = -1e9
+        self.passed_at = -1e9
+        """When a barrier last passed by what is kept: the server is asked on for ten seconds (BAR-37). The free path
+        sets it: a call for each of its servers would be a twentieth of it."""
         self.known_under = -1  # the generation of the store's servers under which this was last seen to be one of them
         self._renewal = Renewal(self)
         self._reach = Reachability()
@@ -169,10 +172,6 @@ class Server:
     def holds(self, epoch: str, counter: int, now: float) -> bool:
         """Whether a fresh proof covers this position."""
         return self.kept_proof(epoch, counter, now - settings().free_path_ttl) is not None
-
-    def note_pass(self, now: float) -> None:
-        """Note that a barrier passed by what is kept: the server is asked on for ten seconds (BAR-37)."""
-        self._wanted_at, self._hurried = now, True
 
     def applied_in(self, epoch: str) -> int | None:
         """How far the server was last seen in an epoch; None where it has not said."""
@@ -291,7 +290,7 @@ class Server:
                 return
 
     def _idle(self) -> bool:
-        return self.waiters.live == 0 and time.monotonic() - self._wanted_at > LINGER_S
+        return self.waiters.live == 0 and time.monotonic() - max(self._wanted_at, self.passed_at) > LINGER_S
 
     def _turn(self, poller: Poller, pace: Pace) -> None:
         """Sleeps until there is a reason to ask the server, and asks it once."""
@@ -375,7 +374,7 @@ class Server:
         """One question; None if the data were replaced while it was asked: the answer may speak of those before."""
         asked_at = time.monotonic()
         with self._lock:
-            ids = self.waiters.choose(asked_at, self._wanted_at)
+            ids = self.waiters.choose(asked_at, max(self._wanted_at, self.passed_at))
             abandoned = self.waiters.abandoned(asked_at)
         for group in abandoned:
             group.abandon()
@@ -384,7 +383,8 @@ class Server:
         try:
             self._renewal.begin_question(asked_at, self._in_force.reconnect)  # the address may lead elsewhere by now
             began_at = asked_at = time.monotonic()
-            if self._watch is None and self._watchable and self._hurried and shim.capabilities.push:
+            hurries = self._hurried or asked_at - self.passed_at < LINGER_S
+            if self._watch is None and self._watchable and hurries and shim.capabilities.push:
                 self._open_watch()
                 asked_at = time.monotonic()  # it has just answered
             self._asked_under = self.generation
@@ -487,7 +487,7 @@ class Server:
     def retire(self) -> None:
         """Nobody waits here any more: the thread ends now, and its channel with it."""
         with self._lock:
-            self._wanted_at = -1e9
+            self._wanted_at = self.passed_at = -1e9
             thread = self._thread
         self._poke()
         if thread is not None and thread is not threading.current_thread():

@@ -323,6 +323,8 @@ class StoreServers(ABC):
     def discovery_due(self, now: float) -> bool:
         """Return whether what names the servers is to be asked again, or its answer stands no more (BAR-22)."""
         is_due = False
+        if not self._discoveries:
+            return False
         for each in list(self._discoveries.values()):  # one look at each: this is on the free path
             each.meet_idle()
             is_due |= each.is_due(now) if each.is_known(now) else each.region

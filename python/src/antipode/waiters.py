@@ -21,7 +21,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from antipode.branch_ids import BRANCHES
-from antipode.need import Group, Need, Proof, Settled, note_settled
+from antipode.need import Group, Need, Proof, Settled
 from antipode.position_queue import PositionQueue
 from antipode.verdict import VISIBLE, UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.writeid import Ordered, WriteId
@@ -340,7 +340,7 @@ class Waiters:
             self._count(need, -1)
             self._forget_other(need)
             if need.group.settle(need, None):
-                note_settled(need.group, released)
+                released[need.group] = need.group.is_alone or need.group.end_settled()
 
     def _drop_probe(self, epoch: str, applied: int) -> None:
         probe = self.probes.get(epoch)
@@ -405,4 +405,4 @@ class Waiters:
         if need.counter >= 0 and self._rounds > need.first_round:  # the first look did not show it (BAR-63)
             need.repeats = False
         if group.settle(need, answer, proof):
-            note_settled(group, released)
+            released[group] = group.is_alone or group.end_settled()
