@@ -134,6 +134,27 @@ Reply Connection::Inside::Plain(const Call& run) {
   return Reply(result);
 }
 
+Reply Connection::Inside::Describe(const Call& run) {
+  error_.reset();
+  if (!InPipeline()) {
+    End();
+    binding_.Refresh();
+    if (Before() == PQTRANS_IDLE) {
+      ReadCall read(binding_, plain(), {Kind::kRead, true, false}, moments_, Site());
+      if (const Error* in_vain = Wait(read)) return Reply(*in_vain);
+    }
+  }
+  return Plain(run);
+}
+
+const Error* Connection::Inside::Wait(ReadCall& read) {
+  Result<void> waited = read.Wait();
+  if (waited.ok()) return nullptr;
+  if (PQstatus(plain()) != CONNECTION_OK) flow_.NotSent(false);
+  error_ = std::make_shared<const Error>(waited.error());
+  return error_.get();
+}
+
 void Connection::Inside::End() {
   while (under_way_) {
     const OwnResult rest(PQgetResult(plain()));
@@ -187,12 +208,7 @@ Reply Connection::Inside::RunOne(const Statement& statement, const Call& run, co
     return Plain(run);
   }
   if (known) {
-    Result<void> waited = read.Wait();
-    if (!waited.ok()) {
-      if (PQstatus(plain()) != CONNECTION_OK) flow_.NotSent(false);
-      error_ = std::make_shared<const Error>(waited.error());
-      return Reply(waited.error());
-    }
+    if (const Error* in_vain = Wait(read)) return Reply(*in_vain);
   }
   awaited_ = read.proved();
   Sends(statement, status);
@@ -242,12 +258,7 @@ int Connection::Inside::Start(const Statement& statement, const Send& send, cons
   auto noted = NotedStatement::Begin(binding_, statement);
   ReadCall read(binding_, plain(), statement, moments_, site);
   if (status == PQTRANS_IDLE || status == PQTRANS_INTRANS) {
-    const Result<void> waited = read.Wait();
-    if (!waited.ok()) {
-      if (PQstatus(plain()) != CONNECTION_OK) flow_.NotSent(false);
-      error_ = std::make_shared<const Error>(waited.error());
-      return 0;
-    }
+    if (Wait(read) != nullptr) return 0;
     awaited_ = read.proved();
   } else if (const Result<void> fetched = InPipeline() ? read.OfCursor() : Result<void>(); !fetched.ok()) {
     error_ = std::make_shared<const Error>(fetched.error());

@@ -42,7 +42,9 @@ class Connection::Inside {
   // The same without anything to record, or to read; in a transaction it may take the snapshot, and then does so behind
   // a wait.
   Reply Plain(const Call& run);
-  // A command that is not.
+  // What tells of the catalogue (SHIM-44): it waits like a read, and says where that was in vain.
+  Reply Describe(const Call& run);
+  // A command that is not waited for.
   int Start(const Statement& statement, const Send& send, const Site& site);
 
   Statement StatementIn(const char* text);
@@ -70,6 +72,8 @@ class Connection::Inside {
   const Error* error() const { return error_.get(); }
 
  private:
+  // Have a read wait; return why that was in vain, which is the connection's error then.
+  const Error* Wait(ReadCall& read);
   bool InPipeline() const { return PQpipelineStatus(plain()) != PQ_PIPELINE_OFF; }
   Reply RunOne(const Statement& statement, const Call& run, const Send& send, const Site& site);
   // The transaction's status before something is sent. What the application did meanwhile by libpq itself shows here.

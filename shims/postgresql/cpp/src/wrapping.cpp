@@ -92,7 +92,7 @@ Reply Connection::ExecParams(const char* command, int count, const Oid* types, c
 }
 
 Reply Connection::Prepare(const char* name, const char* query, int count, const Oid* types) {
-  Reply reply = inside_->Plain([&] { return PQprepare(get(), name, query, count, types); });
+  Reply reply = inside_->Describe([&] { return PQprepare(get(), name, query, count, types); });
   if (reply.status() != PGRES_COMMAND_OK) return reply;
   if (IsUnnamed(name)) {
     inside_->PreparedUnnamed(query, count, types);
@@ -117,7 +117,7 @@ Reply Connection::ExecPrepared(const char* name, int count, const char* const* v
 }
 
 Reply Connection::DescribePrepared(const char* name) {
-  return inside_->Plain([&] {
+  return inside_->Describe([&] {
     if (IsUnnamed(name) && inside_->unnamed()) {
       const auto& [query, types] = *inside_->unnamed();
       PQclear(PQprepare(get(), "", query.c_str(), static_cast<int>(types.size()), types.data()));
@@ -127,7 +127,7 @@ Reply Connection::DescribePrepared(const char* name) {
 }
 
 Reply Connection::DescribePortal(const char* name) {
-  return inside_->Plain([&] { return PQdescribePortal(get(), name); });
+  return inside_->Describe([&] { return PQdescribePortal(get(), name); });
 }
 
 int Connection::SendQuery(const char* query, Site site) {

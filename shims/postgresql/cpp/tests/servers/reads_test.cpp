@@ -93,6 +93,28 @@ TEST_F(Reads, WhatAWriteReturnsIsWaitedForToo) {  // SHIM-44
   EXPECT_EQ(writer.Exec("INSERT INTO posts VALUES ('plain', 'v')").status(), PGRES_COMMAND_OK);
 }
 
+TEST_F(Reads, WhatTellsOfTheCatalogueWaitsToo) {  // SHIM-44
+  regions_.lab().Lag("postgresql", "b1", "100ms");
+  Connection reader = regions_.Wrapped("b1", Waiting);
+  const Scope scope;
+  Must(writer_.Exec("CREATE TABLE described (one text)"));
+  Must(reader.Prepare("described", "SELECT * FROM described", 0, nullptr));
+  Must(writer_.Exec("ALTER TABLE described ADD COLUMN two text"));
+  Must(reader.Prepare("altered", "SELECT two FROM described", 0, nullptr));
+  Must(writer_.Exec("ALTER TABLE described ALTER COLUMN two TYPE varchar(9)"));
+  const Reply changed = reader.DescribePrepared("altered");
+  EXPECT_NE(std::string(PQresultErrorMessage(changed.get())).find("must not change result type"), std::string::npos);
+  Must(writer_.Exec("DROP TABLE described"));
+  regions_.lab().Partition("postgresql", "b1");
+  Connection hurried = regions_.Wrapped("b1", [](Options& options) { options.store.WaitOnRead(true).Timeout(200ms); });
+  Write("parted");
+  for (const Reply& failed : {hurried.Prepare("late", "SELECT 1", 0, nullptr), hurried.DescribePrepared("late"),
+                              hurried.DescribePortal("late")}) {
+    ASSERT_NE(failed.error(), nullptr);
+    EXPECT_EQ(failed.error()->code, ErrorCode::kTimedOut);
+  }
+}
+
 TEST_F(Reads, OneThatWaitedInVainSendsNothingAndSaysWhy) {
   regions_.lab().Partition("postgresql", "b1");
   Connection reader = regions_.Wrapped("b1", [](Options& options) { options.store.WaitOnRead(true).Timeout(200ms); });
