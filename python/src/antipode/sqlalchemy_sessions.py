@@ -61,7 +61,6 @@ class _Followed:
 
     def use(self) -> None:
         """Note the scope that uses it now."""
-        self.process.add(self)
         scope = current_scope()
         with self._lock:
             self._task = current_task()
@@ -72,6 +71,7 @@ class _Followed:
             else:
                 self._scopes.setdefault(scope, {})
                 self._tasks.add(threading.get_ident())  # a consumer has a task a message
+            self.process.add(self, scope, self._tasks)
 
     def look(self, scope: Scope) -> None:
         """Make pending in a scope what is about to be written there, and end what is not any more."""
@@ -86,6 +86,7 @@ class _Followed:
             stores = _stores_to_write(session)
             if writes is None and stores:
                 writes = self._scopes[scope] = {}
+                self.process.add(self, scope, ())
             for store in stores.difference(writes or ()):
                 self._begin(scope, store)
             for store in (writes or {}).keys() - stores:
@@ -115,7 +116,7 @@ class _Followed:
     def over(self) -> None:
         """The transaction is over: what was flushed has been recorded, and the rest is not going to be written."""
         with self._lock:
-            self.process.drop(self)
+            self.process.drop(self, list(self._scopes), self._tasks)
             for scope, writes in list(self._scopes.items()):
                 for write in writes.values():
                     scope.end(write)
@@ -130,28 +131,51 @@ class _Followed:
 
 
 class _Following:
-    """The sessions of this process that are in transactions."""
+    """The sessions of this process that are in transactions: a look at a scope meets its own alone."""
 
     def __init__(self) -> None:
-        self._all: dict[int, _Followed] = {}
+        self._all: set[_Followed] = set()
+        self._by_scope: weakref.WeakKeyDictionary[Scope, set[_Followed]] = weakref.WeakKeyDictionary()
+        self._by_task: dict[int, set[_Followed]] = {}
+        self._lock = threading.RLock()  # taken behind a session's own
         self._due = _FEW
 
-    def add(self, followed: _Followed) -> None:
-        """Keep one; as they grow, those that nobody has any more go."""
-        self._all[id(followed)] = followed
-        if len(self._all) > self._due:
-            for each in list(self._all.values()):
-                if each.session() is None:
-                    each.over()
-            self._due = max(_FEW, 2 * len(self._all))
+    def add(self, followed: _Followed, scope: Scope | None, tasks: Iterable[int]) -> None:
+        """Keep one by the scope and the tasks that use it; as they grow, those that nobody has any more go."""
+        with self._lock:
+            self._all.add(followed)
+            for task in tasks:
+                self._by_task.setdefault(task, set()).add(followed)
+            if scope is not None:
+                self._by_scope.setdefault(scope, set()).add(followed)
+            if len(self._all) <= self._due:
+                return
+            over = [each for each in self._all if each.session() is None]
+            self._due = max(_FEW, 2 * (len(self._all) - len(over)))
+        for each in over:
+            each.over()
 
-    def drop(self, followed: _Followed) -> None:
+    def drop(self, followed: _Followed, scopes: Iterable[Scope], tasks: Iterable[int]) -> None:
         """Forget one."""
-        self._all.pop(id(followed), None)
+        with self._lock:
+            self._all.discard(followed)
+            for scope in scopes:
+                self._by_scope.get(scope, set()).discard(followed)
+            for task in tasks:
+                users = self._by_task.get(task, set())
+                users.discard(followed)
+                if not users:
+                    self._by_task.pop(task, None)
 
     def look(self, scope: Scope) -> None:
         """Have each that may be changed in a scope say so."""
-        for followed in list(self._all.values()):
+        if not self._all:
+            return
+        with self._lock:
+            found = set(self._by_scope.get(scope, ()))
+            for task in (current_task(), threading.get_ident()):
+                found.update(self._by_task.get(task, ()))
+        for followed in found:
             followed.look(scope)
 
 
