@@ -16,7 +16,7 @@ from antipode.errors import BlockingCallError, ConfigurationError, UnknownStoreE
 from antipode.exchange import leaving
 from antipode.messages import outgoing_message
 from antipode.propagation import extract_request, inject_request, inject_response
-from antipode.seal import Keys
+from antipode.seal_keys import Keys
 from branching import World, eventually, look, open_branch, reason, verdict
 from scopes import positions
 

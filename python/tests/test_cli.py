@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from antipode import cli, seal
 from antipode.lineage import Lineage
+from antipode.seal_keys import Keys
 from antipode.wire import hashed_key
 from antipode.writeid import Opaque, Ordered, WriteId
 from commands import Ran, Run, install_package, runner
@@ -113,7 +114,7 @@ def test_inspect_says_the_empty_lineage(run: Run) -> None:
 
 
 def test_inspect_shows_a_seal_without_believing_it_and_unknown_extensions(run: Run) -> None:
-    keys = seal.Keys({"k1": b"0123456789abcdef"})
+    keys = Keys({"k1": b"0123456789abcdef"})
     ran = run("inspect", seal.seal("1~s..e.1~_.x9.new", keys, 0, 1))
     assert "sealed with the key k1, expired 1970-01-01 00:00:01 UTC; not verified here" in ran.out
     assert "extension x9.new (not known here; carried on)" in ran.out

@@ -17,7 +17,7 @@ import antipode.memory
 import pytest
 from antipode import Lineage, WriteId, observers
 from antipode.propagation import extract_request, inject_request
-from antipode.seal import Keys
+from antipode.seal_keys import Keys
 from antipode.settings import settings
 from antipode.shim import Server, Visibility
 from antipode.store import registry

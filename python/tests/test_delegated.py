@@ -23,7 +23,7 @@ from antipode import Lineage, Opaque, WriteId
 from antipode.answering import MOST_OCTETS, PATH, Question
 from antipode.delegated import _parts
 from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, ConfigurationError
-from antipode.seal import Keys
+from antipode.seal_keys import Keys
 from antipode.trust import Caller
 from hypothesis import given
 from hypothesis import strategies as st

@@ -17,7 +17,7 @@ from answering_owner import EPOCH, NONCE, TEXT, WRITE, answering, http
 from antipode import Lineage
 from antipode.answering import answers_trust
 from antipode.errors import BarrierError, BarrierUnproven
-from antipode.seal import Keys
+from antipode.seal_keys import Keys
 from antipode.trust import Purpose, Trust, TrustSettings, outgoing_text
 
 NOT_SHOWN: dict[str, bytes] = {

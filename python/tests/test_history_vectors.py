@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from antipode.exchange import messages_of
 from antipode.history_order import Line, Order, Step, Strand
 from antipode.lineage import Lineage
-from antipode.recorder import messages_of, spelled_key, value_digest
+from antipode.recorder import spelled_key, value_digest
 from test_vectors import canonical, cases
 
 

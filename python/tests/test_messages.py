@@ -10,7 +10,7 @@ import antipode.memory
 import pytest
 from antipode import Lineage, WriteId
 from antipode.messages import HEADER, JMS_HEADER, outgoing_message
-from antipode.seal import Keys
+from antipode.seal_keys import Keys
 from antipode.testing import isolated
 from hypothesis import given
 from hypothesis import strategies as st

@@ -19,10 +19,10 @@ from antipode.check.history.deciding import Verdict, decide
 from antipode.check.history.operations import History
 from antipode.check.history.reading import read_history
 from antipode.cli.app import app
-from antipode.exchange import take
+from antipode.exchange import messages_of, take
 from antipode.lineage import Lineage
 from antipode.messages import HEADER, message_scope, outgoing_message
-from antipode.recorder import GONE, Seen, messages_of, note_read
+from antipode.recorder import GONE, Seen, note_read
 from antipode.scope import current_scope
 from antipode.scope_context import activate
 from antipode.shim import join_store

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 import pytest
 from antipode.errors import ConfigurationError, MalformedLineageError
-from antipode.seal import Keys, SealState, open_seal, parse_keys, seal, strip_seal
+from antipode.seal import SealState, open_seal, seal, strip_seal
+from antipode.seal_keys import Keys, parse_keys
 from antipode.wire import split
 from hypothesis import given
 from hypothesis import strategies as st

@@ -14,7 +14,8 @@ from antipode import trust as trust_module
 from antipode.carriers import read
 from antipode.errors import ConfigurationError
 from antipode.propagation import Inbound
-from antipode.seal import Keys, Purpose, seal
+from antipode.seal import seal
+from antipode.seal_keys import Keys, Purpose
 from antipode.settings import Trust, configure, reset_settings
 from antipode.trust import (
     Decision,

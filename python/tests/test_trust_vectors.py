@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from antipode import addresses
 from antipode.errors import ConfigurationError
-from antipode.seal import Keys, Purpose, SealState, open_seal, parse_keys, seal
+from antipode.seal import SealState, open_seal, seal
+from antipode.seal_keys import Keys, Purpose, parse_keys
 from antipode.settings import Trust
 from antipode.trust import (
     LEEWAY_S,

@@ -7,7 +7,7 @@ comes back with responses and rests beside the data; `barrier()` waits until its
 from importlib import import_module
 from types import ModuleType
 
-from antipode import forks, observers, records, telemetry
+from antipode import announcement, forks, observers, recorder, records, telemetry
 from antipode.barrier import barrier, barrier_async
 from antipode.branches import Branch, branch, close, close_async
 from antipode.carry import carry, carry_all
@@ -41,7 +41,9 @@ from antipode.writeid import Opaque, Ordered, Version, WriteId
 __version__ = "0.1.0"
 
 forks.install()
+observers.add(announcement.Announcement())
 observers.add(records.DryRun())
+observers.add(recorder.History())
 observers.add(telemetry.Telemetry())
 
 _SUBMODULES = frozenset(

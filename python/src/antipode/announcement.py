@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from antipode import telemetry
+from antipode import records, telemetry
 from antipode.logs import logger
+from antipode.observers import Observer
 from antipode.settings import Mode, settings
 from antipode.store import Store, registry
 
@@ -13,17 +14,16 @@ _lock = threading.Lock()
 _told: bool = False
 
 
-def announce() -> None:
-    """Logs the line at the first barrier or request of the process; later calls cost a look at a flag."""
-    if _told:
-        return
-    if _tell_once():
-        telemetry.start()
-        logger.info("%s", in_force())
-        if settings().mode is Mode.DRY_RUN:
-            from antipode import records
+class Announcement(Observer):
+    """Logs the line at the first barrier or request of the process."""
 
-            records.start()
+    def on_request_begun(self) -> None:
+        """Log it once; later calls cost a look at a flag."""
+        if not _told and _tell_once():
+            telemetry.start()
+            logger.info("%s", in_force())
+            if settings().mode is Mode.DRY_RUN:
+                records.start()
 
 
 def _tell_once() -> bool:

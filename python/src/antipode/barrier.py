@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from antipode import records
 from antipode.barrier_log import BarrierLog
 from antipode.barrier_waits import BarrierWaits
 from antipode.branch_ids import BRANCHES
@@ -19,7 +18,6 @@ from antipode.lineage import Lineage
 from antipode.need import shown
 from antipode.observers import barriers, events
 from antipode.plan import DEFAULT, OnTimeout, OnUnproven, OnVacuous, Plan, Timeout, _Default, make_plan, warn_vacuous
-from antipode.recorder import note_arrival
 from antipode.result import BarrierResult, StoreResult
 from antipode.scope import current_scope
 from antipode.scope_values import Gap
@@ -154,14 +152,14 @@ def _begin(
     if plan.dry_run:
         return _record_only(plan)
     if plan.recorded:
-        records.follow(plan._replace(asked=list(plan.recorded)), call_site())
+        events.on_barrier_recorded(plan._replace(asked=list(plan.recorded)), call_site())
     needs = proved(plan)
     if needs is None:
         return plan
     result = _result(plan, True, 0.0, lambda: judge(plan, shown(plan.wanted()), 0.0, looked=False))
     barriers["free"] += 1
     if plan.asked:
-        records.count_enforced()
+        events.on_barrier_enforced()
     remember(plan, result, needs)
     return result
 
@@ -171,7 +169,7 @@ def _finish(waits: BarrierWaits, found: Resolution | None, *, given: bool) -> Ba
     waited = time.monotonic() - (waits.group.since if found is None else found.since)
     if found is not None and plan.scope is not None and not given:
         plan.scope.resolve(found.closed, found.found)
-        note_arrival(plan.scope, found.found)
+        events.on_lineage_arrived(plan.scope, found.found)
     unresolved = None if found is None else found.verdict
     # A store without a single server has nothing to ask, and no needs: that is no pass.
     all_visible = all(asked.servers and not asked.gone for asked in plan.asked) and all(
@@ -191,7 +189,7 @@ def _finish(waits: BarrierWaits, found: Resolution | None, *, given: bool) -> Ba
         result = _result(plan, satisfied, waited, lambda: verdicts, left_out=left_out, found=found)
     _tell(waits, result, parked=found is not None and found.parked)
     if result.satisfied and plan.asked and not left_out:
-        records.count_enforced()
+        events.on_barrier_enforced()
     if result.satisfied and not left_out and found is None:
         remember(plan, result)
     enforce(plan, result)
@@ -263,7 +261,7 @@ def _record_only(plan: Plan) -> BarrierResult:
     """Waits for nothing and enforces nothing: what is not visible is followed in the background and recorded."""
     if plan.vacuous:
         warn_vacuous(plan, call_site())
-    needs = records.follow(plan, call_site())
+    needs = events.on_barrier_recorded(plan, call_site())
     verdicts = judge(plan, needs, 0.0, looked=True)
     barriers["vacuous" if plan.vacuous else "satisfied"] += 1
     return _result(plan, True, 0.0, lambda: verdicts, left_out=_left_out(verdicts), dry_run=True)

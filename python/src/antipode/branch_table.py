@@ -11,7 +11,8 @@ from antipode.branch_ids import ROW_LIFE_S, BranchId
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.lineage import Lineage
 from antipode.recent import Recent
-from antipode.seal import Keys, SealState, open_seal, seal
+from antipode.seal import SealState, open_seal, seal
+from antipode.seal_keys import Keys
 from antipode.trust import TrustSettings, judge_message_in, judge_message_out, trust_settings
 from antipode.wire import MAX_BYTES
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from opentelemetry import context as otel
 
-from antipode import logs
+from antipode import display, logs
 from antipode.branch_ids import LONGEST_LEASE_S, TASK, BranchId, without_branches
 from antipode.branch_table import BranchTable, row_life, row_text, table_of
 from antipode.errors import BlockingCallError, ConfigurationError
@@ -188,13 +188,15 @@ def _write(branch: BranchId, lineage: Lineage) -> bool:
     if not is_first and lineage:
         logs.warn(
             "branch taken twice",
-            f"{logs.shown(str(branch))} was closed before, and what this task wrote is in no branch: its message came "
-            "twice, or has several takers. Hand each of them a message of its own.",
+            f"{display.shown(str(branch))} was closed before, and what this task wrote is in no branch: its message "
+            "came twice, or has several takers. Hand each of them a message of its own.",
             count_as="dropped",
             code="AP118",
         )
     elif not is_first:
-        logs.info("branch twice", f"{logs.shown(str(branch))} was closed before: the first close stands.", code="AP118")
+        logs.info(
+            "branch twice", f"{display.shown(str(branch))} was closed before: the first close stands.", code="AP118"
+        )
     return is_first
 
 

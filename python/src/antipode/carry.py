@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from antipode import unflushed
 from antipode.branches import Branch, close_carried
 from antipode.errors import ConfigurationError
-from antipode.recorder import recorder
+from antipode.observers import events
 from antipode.scope import Scope, current_scope
 from antipode.scope_context import activate, current_block
 
@@ -37,9 +37,7 @@ def carry(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if taken is not None:
             own = Scope(taken[1], kind="detached")
             own.be_task_of(taken[0])
-            recording = recorder()
-            if recording is not None:
-                recording.joined(scope, own)
+            events.on_scopes_joined(scope, own)
             return _task(function, own)
     context = contextvars.copy_context()
     holding = scope is not None and scope.kind == "detached"

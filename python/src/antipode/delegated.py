@@ -19,7 +19,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from antipode import logs
+from antipode import display
 from antipode.answering import MOST_MS, MOST_OCTETS, PATH, answers_trust
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
@@ -173,7 +173,7 @@ class DelegatedShim(Shim):
 
 def _words(told: object) -> str:
     """Return what the other side says, as it may stand in ours (DELEG-13)."""
-    return logs.escaped(str(told)[:_MOST_WORDS])
+    return display.escaped(str(told)[:_MOST_WORDS])
 
 
 def _left(until: float) -> float:

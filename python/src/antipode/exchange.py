@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from antipode import logs, lost_writes
+from antipode import display, logs, lost_writes
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.observers import events
 from antipode.pending import PendingWrite
-from antipode.recorder import messages_of, named, recorder
 from antipode.scope import Scope, current_scope
 from antipode.scope_context import current_block
 from antipode.settings import Mode, settings
@@ -26,6 +26,10 @@ _PURPOSES: Final = {
     Direction.RESPONSE_OUT: Purpose.RESPONSE,
     Direction.MESSAGE_OUT: Purpose.MESSAGE,
 }
+
+_MESSAGE: Final = "msg"
+"""The tag of the extension that names a message while a history is recorded (HIST-30)."""
+_MESSAGE_NAME: Final = re.compile(r"[0-9a-zA-Z]{1,40}")
 
 Judge = Callable[[str], Decision]
 
@@ -46,9 +50,7 @@ class Taken:
     def note_in(self, scope: Scope) -> None:
         """Keeps the reasons for the `gaps` of this scope's barriers (TRUST-27); a recorded history has the receipt."""
         if settings().history and (self.lineage or self.messages):
-            recording = recorder()
-            if recording is not None:
-                recording.received(scope, self.messages, self.lineage)
+            events.on_lineage_received(scope, self.messages, self.lineage)
         self.tell(scope)
         for reason, detail in self.gaps:
             scope.note_gap(reason, "", detail)
@@ -121,7 +123,7 @@ def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) 
 
 
 def _shown(sender: str) -> str:
-    return logs.shown(sender) if sender else "a local peer"
+    return display.shown(sender) if sender else "a local peer"
 
 
 def _lose(taken: Taken, reason: str, direction: Direction, detail: str, code: str) -> None:
@@ -158,19 +160,35 @@ def give(
     whose message it leaves with, for a recorded history; None for what rests beside a value. `told`: what that says of
     it, where it is more than leaves. `purpose`: of its seal, where the direction does not tell it.
     """
-    recording = None if sender is None or not settings().history else recorder()
-    if not lineage and (recording is None or told is None):
+    message = "" if sender is None or not settings().history else events.on_message_named()
+    if not lineage and not (message and told is not None):
         return None
-    message = ""
-    if recording is not None:
-        message = recording.new_message()
-        lineage = named(lineage, message)
+    if message:
+        lineage = _named(lineage, message)
     fits = fitted(lineage, settings().budget_bytes - trust.seal_length, direction, sender or current_scope())
-    if recording is not None and sender is not None:
-        recording.sent(sender, message, fits if told is None else fits | told)
+    if message:
+        events.on_lineage_sent(sender, message, fits if told is None else fits | told)
     text = outgoing_text(fits.serialize(), trust, purpose or _PURPOSES[direction])
     events.on_lineage_sized(direction.value, len(text))
     return text
+
+
+def _named(lineage: Lineage, message: str) -> Lineage:
+    """Return the lineage that leaves with this message, and names it (HIST-30)."""
+    return lineage.with_extensions([*lineage.extensions, f"_.{_MESSAGE}.{message}"])
+
+
+def messages_of(lineage: Lineage) -> tuple[Lineage, list[str]]:
+    """Return a lineage that came in without the names of messages, and those (HIST-30)."""
+    rest: list[str] = []
+    found: list[str] = []
+    for extension in lineage.extensions:
+        fields = extension.split(".")
+        if fields[1] != _MESSAGE:
+            rest.append(extension)
+        elif len(fields) == 3 and _MESSAGE_NAME.fullmatch(fields[2]):
+            found.append(fields[2])
+    return (lineage if len(rest) == len(lineage.extensions) else lineage.with_extensions(rest)), found
 
 
 def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | None) -> Lineage:
@@ -188,7 +206,7 @@ def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | Non
         logs.warn(
             "budget",
             f"a lineage of {len(lineage.serialize())} bytes passes the budget: what it holds of "
-            f"{logs.listed(left_out)} was left out ({direction.words}). Raise ANTIPODE_BUDGET_BYTES ({budget} now).",
+            f"{display.listed(left_out)} was left out ({direction.words}). Raise ANTIPODE_BUDGET_BYTES ({budget} now).",
             code="AP406",
         )
     return fits

@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
-from collections.abc import Collection
 from typing import Final
 
+from antipode.display import escaped
 from antipode.errors import with_code
 
 logger: Final = logging.getLogger("antipode")
 PERIOD_S: Final = 60.0
 MOST_KINDS: Final = 1000
-MOST_SHOWN: Final = 64
-MOST_LISTED: Final = 5
-
-
-def shown(text: str) -> str:
-    """A text from outside as it may stand in a line, an error or a result's words (OBS-12)."""
-    return escaped(text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…")
-
-
-def escaped(text: str) -> str:
-    """A text with every character outside printable ASCII escaped, but the project's own `…`: it stays one line."""
-    plain = text.isprintable() and text.isascii()
-    return text if plain else _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
-
-
-_UNPRINTABLE: Final = re.compile("[^ -~…]")
-
-
-def listed(names: Collection[str]) -> str:
-    """Names from outside as they may stand there: five at most, and how many more (OBS-12)."""
-    words = ", ".join(shown(name) or "some stores" for name in list(names)[:MOST_LISTED])
-    return f"{words} and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else words
 
 
 class _Throttle:

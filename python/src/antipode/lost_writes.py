@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from antipode import logs
+from antipode import display, logs
 from antipode.observers import Write, events
 from antipode.pending import PendingWrite
 from antipode.settings import Mode, settings
@@ -54,7 +54,7 @@ def orphan(store: str) -> None:
     events.on_write_lost("orphan", store, site)
     logs.warn(
         f"orphan {site}",
-        f"a write to {logs.shown(store)} was made outside any scope, so nothing can wait for it. Open one with a "
+        f"a write to {display.shown(store)} was made outside any scope, so nothing can wait for it. Open one with a "
         f"middleware or antipode.scope(); in a thread use antipode.carry(). site={site}",
         code="AP401",
     )
@@ -66,7 +66,7 @@ def of_closed_scope(store: str, opened_by: str) -> None:
     events.on_write_lost("closed", store, site)
     logs.warn(
         f"closed-scope {site}",
-        f"dropped a write to {logs.shown(store) or 'a store'}: its scope ({opened_by}) has ended. For work "
+        f"dropped a write to {display.shown(store) or 'a store'}: its scope ({opened_by}) has ended. For work "
         f"that outlives the request use antipode.detached_scope(). site={site}",
         code="AP402",
     )

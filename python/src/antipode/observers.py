@@ -1,15 +1,15 @@
 """The observer port: the lower rooms say what happens, and none of them knows who listens.
 
-Telemetry and dry-run are observers; `antipode` adds them when it is imported. An event that no observer takes is one
-call that does nothing, and one that a single observer takes is that observer's own method. The free path of a barrier
-calls nobody: it adds to `barriers`.
+Telemetry, dry-run and history are observers; `antipode` adds them when it is imported. An event that no observer takes
+is one call that does nothing, and one that a single observer takes is that observer's own method. The free path of a
+barrier calls nobody: it adds to `barriers`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 barriers: Final[Counter[str]] = Counter()
 """Barriers by outcome, the free ones included: plain integers, so that counting one costs a look-up."""
@@ -22,12 +22,31 @@ class Write(NamedTuple):
     site: str
 
 
+class WriteNote(Protocol):
+    """What a recorded history is told of one write, from before it is sent; nothing here raises."""
+
+    def changes(self, changed: Any) -> None:
+        """Note what it does to which keys, in their order; none where it changed none. None: nobody knows."""
+
+    def done(self, write_id: Any, key: bytes | str = b"") -> None:
+        """Note that it has happened, with this identifier where there is one. key: the object's, where it is one's."""
+
+    def unknown(self, key: bytes | str = b"") -> None:
+        """Note that nobody knows whether it happened."""
+
+    def not_done(self) -> None:
+        """Note that it did not happen."""
+
+
 class Observer:
     """A listener to what the lower rooms say: it overrides the events that it wants; the others do nothing.
 
     Any thread may call it, also one that holds a scope's lock: it neither waits nor raises, and asks no scope for its
-    lineage.
+    lineage. Where an event gives something back, the first answer counts that says anything.
     """
+
+    def on_request_begun(self) -> None:
+        """Note that a request comes in or a barrier begins; the first of a process says what is in force (OBS-8)."""
 
     def on_scope_opened(self, kind: str) -> None:
         """Note that a scope of this kind was opened: `root`, `request`, `message`, `detached` …"""
@@ -78,6 +97,39 @@ class Observer:
     def on_marks_missing(self, store: str, reason: str | None) -> None:
         """Note why this process may not mark a store's epochs; None: it may."""
 
+    def on_lineage_arrived(self, scope: Any, lineage: Any) -> None:
+        """Note that a lineage came by another way than a message, a value or a copy of a scope (HIST-33)."""
+
+    def on_lineage_received(self, scope: Any, messages: Sequence[str], lineage: Any) -> None:
+        """Note that these messages came, with a lineage that names them; or one of somebody who records nothing."""
+
+    def on_message_named(self) -> str:
+        """Return the name of a message that leaves, for its lineage to bear (HIST-30); empty: it has none."""
+        return ""
+
+    def on_lineage_sent(self, scope: Any, message: str, lineage: Any) -> None:
+        """Note that a message leaves with this lineage, which names it."""
+
+    def on_scopes_joined(self, ended: Any, scope: Any) -> None:
+        """Note that what one scope depends on goes into another of this process."""
+
+    def on_store_joined(self, store: Any) -> None:
+        """Note that the process has one store more."""
+
+    def on_settings_changed(self) -> None:
+        """Note that code has changed the settings; told where a history is recorded."""
+
+    def on_write_sent(self, scope: Any, store: Any, lineage: Any) -> WriteNote | None:
+        """Return what is told of a write that is about to be sent; told where a history is recorded."""
+        return None
+
+    def on_barrier_recorded(self, plan: Any, site: str) -> Sequence[Any]:
+        """Follow a barrier's writes with nobody waiting (dry-run); return the needs that are looked for."""
+        return ()
+
+    def on_barrier_enforced(self) -> None:
+        """Note that a barrier waited for all that it was asked for, and passed (REC-26)."""
+
     def on_barrier_waited(self, plan: Any, result: Any, needs: Sequence[Any], outcome: str) -> None:
         """Note what came of a barrier that had to wait (OBS-1)."""
 
@@ -97,9 +149,9 @@ def add(observer: Observer) -> None:
             setattr(events, name, own[0] if len(own) == 1 else _all(own))
 
 
-def _all(own: Sequence[Callable[..., None]]) -> Callable[..., None]:
-    def tell(*args: Any, **options: Any) -> None:
-        for each in own:
-            each(*args, **options)
+def _all(own: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    def tell(*args: Any, **options: Any) -> Any:
+        answers = [each(*args, **options) for each in own]
+        return next(filter(None, answers), answers[0])
 
     return tell

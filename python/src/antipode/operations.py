@@ -10,7 +10,7 @@ from opentelemetry import context as otel
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage, check_lineage
 from antipode.lost_writes import orphan
-from antipode.recorder import note_arrival, recorder
+from antipode.observers import events
 from antipode.scope import Scope, current_scope, open_scope
 from antipode.scope_context import current_block, in_context
 from antipode.scope_values import Removed
@@ -22,7 +22,7 @@ from antipode.writeid import WriteId
 def scope(lineage: Lineage = EMPTY) -> Iterator[Scope]:
     """A new scope for the block, empty or starting from a lineage: `root() … stop()`."""
     with open_scope(lineage) as opened:
-        note_arrival(opened, lineage)
+        events.on_lineage_arrived(opened, lineage)
         yield opened
 
 
@@ -32,9 +32,8 @@ def detached_scope() -> Iterator[Scope]:
     outer = current_scope()
     lineage = EMPTY if outer is None else outer.lineage
     with open_scope(lineage, kind="detached") as opened:
-        recording = None if outer is None else recorder()
-        if recording is not None and outer is not None:
-            recording.joined(outer, opened)
+        if outer is not None:
+            events.on_scopes_joined(outer, opened)
         yield opened
 
 

@@ -9,12 +9,12 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from antipode import logs
-from antipode.announcement import announce
+from antipode import display, logs
 from antipode.branch_ids import BRANCHES, BranchId
 from antipode.branch_table import table_of
 from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage, check_lineage
+from antipode.observers import events
 from antipode.pending import PendingWrite
 from antipode.scope import Scope
 from antipode.server import Server
@@ -191,7 +191,7 @@ def make_plan(
             f"the store that it should wait for. (site: {call_site()})",
             code="AP108",
         )
-    announce()
+    events.on_request_begun()
     names = None if stores is None else _checked_names(stores)
     wanted = Reach.REGION if reach is None else _checked_reach(reach)
     if names is not None:
@@ -377,8 +377,8 @@ def check_name(name: str, generation: int) -> None:
     for store in registry().all():
         if store.name != name and _plain(store.name) == _plain(name):
             raise ConfigurationError(
-                f'the lineage names store "{logs.shown(name)}", this process has registered "{store.name}": the same '
-                "name but for case, - and _. A store has one name in every service.",
+                f'the lineage names store "{display.shown(name)}", this process has registered "{store.name}": the '
+                "same name but for case, - and _. A store has one name in every service.",
                 code="AP107",
             )
 
@@ -388,7 +388,7 @@ def warn_vacuous(plan: Plan, site: str) -> None:
     here = ", ".join(store.name for store in registry().all())
     logs.warn(
         f"vacuous {site}",
-        f"a barrier judged nothing: the lineage has writes to {logs.listed(plan.elsewhere)}; registered in this "
+        f"a barrier judged nothing: the lineage has writes to {display.listed(plan.elsewhere)}; registered in this "
         f"process: {here}. If these are one store, give it one name. site={site}",
         code="AP604",
     )

@@ -13,8 +13,7 @@ from typing import Final
 from opentelemetry import baggage
 from opentelemetry import context as otel
 
-from antipode import logs
-from antipode.announcement import announce
+from antipode import display, logs
 from antipode.carriers import (
     BAGGAGE_KEY,
     CARRIERS,
@@ -30,6 +29,7 @@ from antipode.carriers import (
 from antipode.exchange import give, leaving, lineage_outside, take
 from antipode.lineage import EMPTY
 from antipode.lost_writes import orphan
+from antipode.observers import events
 from antipode.propagator import (
     AntipodePropagator,
     application_formats,
@@ -106,7 +106,7 @@ class Inbound:
         self.protocol = protocol
         self.has_session = False
         instrument()
-        announce()
+        events.on_request_begun()
         caller = self._caller = peer if isinstance(peer, Caller) else Caller(peer, came.forwarded)
         self._edge = edge
         self._reported = EMPTY
@@ -368,7 +368,9 @@ def is_expected(scope: Scope | None, host: str) -> bool:
 
 def mark_unanswered(scope: Scope, host: str, words: str) -> None:
     """A call of which a lineage was expected brought no answer (PROP-27)."""
-    scope.mark_incomplete("unanswered", detail=f"a call to {logs.shown(host)} brought no answer: {logs.escaped(words)}")
+    scope.mark_incomplete(
+        "unanswered", detail=f"a call to {display.shown(host)} brought no answer: {display.escaped(words)}"
+    )
 
 
 def merge_response(values: Iterable[str], host: str) -> None:

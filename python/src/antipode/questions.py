@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final
 
 from antipode.messages import message_scope
-from antipode.recorder import recorder
+from antipode.observers import events
 from antipode.scope import Scope, current_scope
 
 MOST: Final = 10_000
@@ -66,9 +66,7 @@ def join_message(
         scope.merge(own.recorded_lineage)
         for gap in own.gaps:
             scope.note_gap(gap.reason, gap.store, gap.detail)
-        recording = recorder()
-        if recording is not None:
-            recording.joined(own, scope)
+        events.on_scopes_joined(own, scope)
 
 
 class Questions:

@@ -13,7 +13,6 @@ import functools
 import hashlib
 import hmac
 import os
-import re
 import secrets
 import socket
 import threading
@@ -28,6 +27,7 @@ from antipode import logs
 from antipode.history_order import Line, Order, Step, Strand
 from antipode.history_writer import HistoryWriter
 from antipode.lineage import EMPTY, Lineage
+from antipode.observers import Observer
 from antipode.settings import settings
 from antipode.wire import hashed_key
 from antipode.writeid import WriteId
@@ -40,11 +40,11 @@ __all__ = [
     "GONE",
     "THERE",
     "Changed",
+    "History",
     "NotedRead",
     "NotedWrite",
     "Recorder",
     "Seen",
-    "note_arrival",
     "note_read",
     "note_write",
     "noting",
@@ -52,13 +52,10 @@ __all__ = [
     "value_digest",
 ]
 
-MESSAGE: Final = "msg"
-"""The tag of the extension that names a message while it is recorded (HIST-30)."""
 GONE: Final = "gone"
 """In place of a value's digest: nothing is there."""
 THERE: Final = "there"
 """In place of a value's digest: something is there, and its version says what."""
-_MESSAGE_ID: Final = re.compile(r"[0-9a-zA-Z]{1,40}")
 _LONGEST_KEY: Final = 1024
 _EXIT_S: Final = 5.0
 _P = ParamSpec("_P")
@@ -363,29 +360,48 @@ def note_read(store: Store, scope: Scope | None) -> NotedRead | None:
     return None if found is None or scope is None or not store.records else found.read(scope, store)
 
 
-def note_arrival(scope: Scope, lineage: Lineage) -> None:
-    """A lineage came by another way than a message, a value or a copy of a scope (HIST-33). Never raises."""
-    found = recorder() if lineage else None
-    if found is not None:
-        found.received(scope, (), lineage)
+class History(Observer):
+    """Tells the recording in force of what the lower rooms say."""
 
+    def on_write_sent(self, scope: Scope | None, store: Store, lineage: Lineage) -> NotedWrite | None:
+        """Begin it."""
+        return note_write(scope, store, lineage)
 
-def named(lineage: Lineage, message: str) -> Lineage:
-    """A lineage that leaves with this message, and names it."""
-    return lineage.with_extensions([*lineage.extensions, f"_.{MESSAGE}.{message}"])
+    def on_lineage_arrived(self, scope: Scope, lineage: Lineage) -> None:
+        """Record that a stranger sent it (HIST-33)."""
+        found = recorder() if lineage else None
+        if found is not None:
+            found.received(scope, (), lineage)
 
+    def on_lineage_received(self, scope: Scope, messages: Sequence[str], lineage: Lineage) -> None:
+        """Record it."""
+        if (found := recorder()) is not None:
+            found.received(scope, messages, lineage)
 
-def messages_of(lineage: Lineage) -> tuple[Lineage, list[str]]:
-    """A lineage that came in without the names of messages, and those (HIST-30)."""
-    rest: list[str] = []
-    found: list[str] = []
-    for extension in lineage.extensions:
-        fields = extension.split(".")
-        if fields[1] != MESSAGE:
-            rest.append(extension)
-        elif len(fields) == 3 and _MESSAGE_ID.fullmatch(fields[2]):
-            found.append(fields[2])
-    return (lineage if len(rest) == len(lineage.extensions) else lineage.with_extensions(rest)), found
+    def on_message_named(self) -> str:
+        """Return a name that is new."""
+        found = recorder()
+        return "" if found is None else found.new_message()
+
+    def on_lineage_sent(self, scope: Scope, message: str, lineage: Lineage) -> None:
+        """Record it."""
+        if (found := recorder()) is not None:
+            found.sent(scope, message, lineage)
+
+    def on_scopes_joined(self, ended: Scope, scope: Scope) -> None:
+        """Record it."""
+        if (found := recorder()) is not None:
+            found.joined(ended, scope)
+
+    def on_store_joined(self, store: Store) -> None:
+        """Say of it that its reads are not recorded, where that is so (HIST-31)."""
+        if (found := recorder()) is not None:
+            found.not_read(store)
+
+    def on_settings_changed(self) -> None:
+        """Look at the stores: one may be off from now on, or for a while (HIST-31)."""
+        if _current is not None and _current.folder == settings().history:
+            _current.look_at_stores()
 
 
 def recorder() -> Recorder | None:
@@ -395,12 +411,6 @@ def recorder() -> Recorder | None:
         return None
     found = _current
     return found if found is not None and found.folder == folder else _open(folder)
-
-
-def look_at_stores() -> None:
-    """The settings are others: a store may be off from now on, or for a while (HIST-31)."""
-    if _current is not None and _current.folder == settings().history:
-        _current.look_at_stores()
 
 
 def end() -> None:

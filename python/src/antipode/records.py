@@ -131,6 +131,14 @@ def incomplete(reason: str, store: str = "", site: str = "", scope: Scope | None
 class DryRun(Observer):
     """Writes records of what the lower rooms say, where that is the mode."""
 
+    def on_barrier_recorded(self, plan: Plan, site: str) -> Sequence[Need]:
+        """Follow its writes, and record what came of them."""
+        return follow(plan, site)
+
+    def on_barrier_enforced(self) -> None:
+        """Count it for the summaries."""
+        count_enforced()
+
     def on_scope_opened(self, kind: str) -> None:
         """Count requests and messages for the summaries (REC-16)."""
         counted = counts.OF_SCOPES.get(kind)

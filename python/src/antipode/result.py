@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NoReturn
 
+from antipode.display import escaped, listed, shown
 from antipode.errors import with_code
-from antipode.logs import escaped, listed, shown
 from antipode.scope_values import Gap
 from antipode.verdict import UnprovenKind, Verdict
 

@@ -14,7 +14,6 @@ from antipode.expected_streams import ExpectedStreams
 from antipode.lineage import EMPTY, Lineage
 from antipode.observers import events
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
-from antipode.recorder import note_arrival
 from antipode.scope_context import activate, current_scope, this_process
 from antipode.scope_values import MOST_CHANGES, BarrierLooks, Change, Delivery, Gap, Removed, in_order
 from antipode.site import call_site
@@ -190,12 +189,12 @@ class Scope:
     def transfer(self, lineage: Lineage) -> None:
         """Makes this scope depend on a lineage (paper table 2): of an earlier request, a session, carried by hand."""
         self._join(lineage, filtered=False)
-        note_arrival(self, lineage)
+        events.on_lineage_arrived(self, lineage)
 
     def bring(self, lineage: Lineage) -> None:
         """Join what a session brought at the scope's beginning: it only passes through (WIRE-33)."""
         self._join(lineage, filtered=False, passing=True)
-        note_arrival(self, lineage)
+        events.on_lineage_arrived(self, lineage)
 
     def transfer_read(self, lineage: Lineage) -> None:
         """Makes this scope depend on what was read: a recorded history has that by the read itself (HIST-33)."""

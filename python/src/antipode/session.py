@@ -26,7 +26,8 @@ from antipode.exchange import fitted
 from antipode.lineage import EMPTY, Lineage
 from antipode.observers import events
 from antipode.scope import Scope, current_scope
-from antipode.seal import Keys, SealState, open_seal, seal
+from antipode.seal import SealState, open_seal, seal
+from antipode.seal_keys import Keys
 from antipode.settings import Mode, settings
 from antipode.trust import Direction, trust_settings
 

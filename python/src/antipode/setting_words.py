@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
-from antipode.seal import Keys
+from antipode.seal_keys import Keys
 from antipode.wire import MAX_BYTES
 
 _E = TypeVar("_E", bound=StrEnum)

@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
 from antipode import logs
 from antipode.errors import ConfigurationError
-from antipode.seal import NO_KEYS, Keys, parse_keys
+from antipode.observers import events
+from antipode.seal_keys import NO_KEYS, Keys, parse_keys
 from antipode.setting_words import STORE_WORDS, WORDS, Mode, Trust, Word, did_you_mean
 
 __all__ = [
@@ -219,9 +220,7 @@ def configure(**words: Unpack[SettingsWords]) -> Settings:
     if leaves_off:
         mark_open_scopes(marked)  # what was opened meanwhile
     if installed.history:
-        from antipode import recorder
-
-        recorder.look_at_stores()
+        events.on_settings_changed()
     return installed
 
 

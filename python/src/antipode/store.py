@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from antipode.branch_ids import BRANCHES
 from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.observers import events
-from antipode.recorder import recorder
 from antipode.setting_words import did_you_mean
 from antipode.settings import Mode, mode_of, settings, settings_generation, store_settings, timeout_of
 from antipode.store_servers import Replicas, StoreServers
@@ -252,9 +251,7 @@ class Registry:
             if store is None:
                 store = self._stores[name] = Store(name, shim, options)
                 self.generation = next(_generations)
-                found = recorder()
-                if found is not None:
-                    found.not_read(store)
+                events.on_store_joined(store)
             elif not isinstance(store.shim, shim):
                 raise ConfigurationError(
                     f"store {name!r} is registered as {store.kind} already; it cannot be {shim.kind}, too. "

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from antipode import logs
+from antipode import display, logs
 from antipode.addresses import (
     is_hop,
     is_private,
@@ -26,7 +26,8 @@ from antipode.addresses import (
 )
 from antipode.observers import events
 from antipode.peers import LABELS, Peers, lower
-from antipode.seal import NO_KEYS, Keys, Purpose, SealState, open_seal, seal, strip_seal
+from antipode.seal import SealState, open_seal, seal, strip_seal
+from antipode.seal_keys import NO_KEYS, Keys, Purpose
 from antipode.settings import Trust, settings, settings_generation
 
 __all__ = [
@@ -366,7 +367,7 @@ def report(decision: Decision, direction: Direction, sender: str = "") -> None:
     verb = "did not send a lineage to" if outward else "dropped a lineage from"
     if decision.accepted:
         verb = "took an old lineage from"
-    where = logs.shown(sender if decision.reason is Reason.SEAL else decision.about)
+    where = display.shown(sender if decision.reason is Reason.SEAL else decision.about)
     reason = decision.reason.value
     if decision.reason is Reason.FORWARDED:
         reason = f"{decision.header} has a public address"
@@ -429,8 +430,8 @@ def warn_of_forwarded(host: str, headers: Iterable[tuple[str, str]], trust: Trus
         header, address = found
         logs.warn(
             f"trust beside {header}",
-            f"sent a lineage to {logs.shown(host)} beside {header}, which has a public address "
-            f"({logs.shown(address)}): the receiver drops it. Do not copy that header, or set "
+            f"sent a lineage to {display.shown(host)} beside {header}, which has a public address "
+            f"({display.shown(address)}): the receiver drops it. Do not copy that header, or set "
             "ANTIPODE_FORWARDED=ignore at the receiver and here.",
             count_as="sent",
             code="AP414",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from antipode import logs
 from antipode.lineage import EMPTY
 from antipode.lost_writes import begun_outside, orphan
+from antipode.observers import WriteNote, events
 from antipode.pending import PendingWrite
-from antipode.recorder import NotedWrite, note_write
 from antipode.scope import Scope, current_scope
 from antipode.settings import settings
 from antipode.writeid import Opaque, Ordered, Version, WriteId
@@ -35,7 +35,9 @@ class Write(PendingWrite):
             begun_outside(self)
         else:
             self._scope.enter(self)
-        self.noted: NotedWrite | None = note_write(self._scope, store, self.lineage) if settings().history else None
+        self.noted: WriteNote | None = None
+        if settings().history:
+            self.noted = events.on_write_sent(self._scope, store, self.lineage)
         """What a recorded history is told of it."""
 
     def join_scope(self) -> None:

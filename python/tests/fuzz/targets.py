@@ -12,7 +12,8 @@ from antipode.envelope import BEGIN, FORM, close_envelope, open_envelope
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.scope import Scope
-from antipode.seal import Keys, SealState, open_seal, seal
+from antipode.seal import SealState, open_seal, seal
+from antipode.seal_keys import Keys
 from antipode.settings import Trust, configure, reset_settings
 from antipode.trust import Direction, TrustSettings, judge_request_in, report
 from antipode.writeid import Opaque, Ordered, WriteId
