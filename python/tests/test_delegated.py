@@ -22,7 +22,8 @@ from answering_owner import EPOCH, NONCE, TEXT, WRITE
 from antipode import Lineage, Opaque, WriteId
 from antipode.answering import MOST_OCTETS, PATH, Question
 from antipode.delegated import _parts
-from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, ConfigurationError
+from antipode.errors import ConfigurationError
+from antipode.result import BarrierError, BarrierTimeout, BarrierUnproven
 from antipode.seal_keys import Keys
 from antipode.trust import Caller
 from hypothesis import given

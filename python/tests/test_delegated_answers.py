@@ -16,7 +16,7 @@ import pytest
 from answering_owner import EPOCH, NONCE, TEXT, WRITE, answering, http
 from antipode import Lineage
 from antipode.answering import answers_trust
-from antipode.errors import BarrierError, BarrierUnproven
+from antipode.result import BarrierError, BarrierUnproven
 from antipode.seal_keys import Keys
 from antipode.trust import Purpose, Trust, TrustSettings, outgoing_text
 

@@ -9,8 +9,8 @@ import antipode
 import pytest
 from antipode import Lineage, UnprovenKind, WriteId, logs
 from antipode.cli import app
-from antipode.errors import BarrierError, BarrierTimeout, ConfigurationError, UnfitStoreError
-from antipode.result import BarrierResult
+from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.result import BarrierError, BarrierResult, BarrierTimeout
 from antipode.scope import open_scope
 from antipode.scope_values import Delivery
 from antipode.verdict import NOT_YET, VISIBLE, Visibility, unproven

@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from antipode.configuration import configure
 from antipode.errors import ConfigurationError
 from antipode.setting_words import WORDS
 from antipode.settings import (
@@ -19,7 +20,6 @@ from antipode.settings import (
     SettingsWords,
     StoreSettings,
     Trust,
-    configure,
     mode_of,
     reset_settings,
     setting_origins,

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from antipode.configuration import configure
 from antipode.errors import ConfigurationError
-from antipode.settings import configure, reset_settings, settings, store_settings
+from antipode.settings import reset_settings, settings, store_settings
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
 

@@ -12,11 +12,12 @@ import pytest
 from antipode import logs
 from antipode import trust as trust_module
 from antipode.carriers import read
+from antipode.configuration import configure
 from antipode.errors import ConfigurationError
 from antipode.propagation import Inbound
 from antipode.seal import seal
 from antipode.seal_keys import Keys, Purpose
-from antipode.settings import Trust, configure, reset_settings
+from antipode.settings import Trust, reset_settings
 from antipode.trust import (
     Decision,
     Direction,

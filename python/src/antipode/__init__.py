@@ -11,17 +11,13 @@ from antipode import announcement, forks, observers, recorder, records, telemetr
 from antipode.barrier import barrier, barrier_async
 from antipode.branches import Branch, branch, close, close_async
 from antipode.carry import carry, carry_all
+from antipode.configuration import configure
 from antipode.errors import (
     AntipodeError,
-    BarrierError,
-    BarrierIncomplete,
-    BarrierTimeout,
-    BarrierUnproven,
     BlockingCallError,
     ConfigurationError,
     MalformedLineageError,
     PendingWriteError,
-    Redeliver,
     UnfitStoreError,
     UnknownStoreError,
 )
@@ -30,10 +26,19 @@ from antipode.lineage import EMPTY, Lineage, Order
 from antipode.messages import message_scope
 from antipode.operations import append, deserialize, detached_scope, remove, root, scope, serialize, stop, transfer
 from antipode.reading import Reading, reading
-from antipode.result import BarrierResult, ServerResult, StoreResult
+from antipode.result import (
+    BarrierError,
+    BarrierIncomplete,
+    BarrierResult,
+    BarrierTimeout,
+    BarrierUnproven,
+    Redeliver,
+    ServerResult,
+    StoreResult,
+)
 from antipode.scope import Scope, current_scope
 from antipode.scope_values import Gap, Removed
-from antipode.settings import Mode, Settings, Trust, configure, settings
+from antipode.settings import Mode, Settings, Trust, settings
 from antipode.store import Store, stores
 from antipode.verdict import Reach, UnprovenKind, Verdict
 from antipode.writeid import Opaque, Ordered, Version, WriteId

@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from antipode.barrier import barrier, barrier_async
 from antipode.branch_ids import BRANCHES
-from antipode.errors import BarrierTimeout, ConfigurationError
+from antipode.errors import ConfigurationError
 from antipode.judgement import unproven_error
 from antipode.lineage import EMPTY, Lineage
 from antipode.observers import events
 from antipode.reading import current_reading, reading
-from antipode.result import BarrierResult
+from antipode.result import BarrierResult, BarrierTimeout
 from antipode.scope import current_scope
 from antipode.settings import settings
 from antipode.verdict import Verdict

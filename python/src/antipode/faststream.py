@@ -17,10 +17,10 @@ from faststream.exceptions import NackMessage
 from faststream.message.source_type import SourceType
 from faststream.response.publish_type import PublishType
 
-from antipode.errors import Redeliver
 from antipode.messages import HEADER, message_scope, outgoing_message
 from antipode.questions import Question, join_message
 from antipode.queue_messages import redeliver_of
+from antipode.result import Redeliver
 from antipode.scope import Scope, current_scope
 from antipode.scope_values import Delivery
 from antipode.settings import Mode, settings

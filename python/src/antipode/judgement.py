@@ -6,10 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from antipode.branch_ids import BRANCHES
-from antipode.errors import BarrierError, BarrierIncomplete, BarrierTimeout, BarrierUnproven, Redeliver
 from antipode.need import Need
 from antipode.plan import Asked, Plan
-from antipode.result import BarrierResult, ServerResult, StoreResult
+from antipode.result import (
+    BarrierError,
+    BarrierIncomplete,
+    BarrierResult,
+    BarrierTimeout,
+    BarrierUnproven,
+    Redeliver,
+    ServerResult,
+    StoreResult,
+)
 from antipode.server import Server
 from antipode.settings import settings
 from antipode.verdict import UnprovenKind, Verdict, unproven

@@ -9,11 +9,12 @@ from datetime import timedelta
 from typing import Any, Final
 
 from antipode import logs
-from antipode.errors import ConfigurationError, MalformedLineageError, Redeliver
+from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.exchange import leaving, lineage_outside
 from antipode.lineage import EMPTY, Lineage
 from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
 from antipode.recorder import recorder
+from antipode.result import Redeliver
 from antipode.scope import Scope, current_scope
 from antipode.scope_values import Delivery
 from antipode.seal import strip_seal

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from antipode.display import escaped, listed, shown
-from antipode.errors import with_code
+from antipode.errors import AntipodeError, with_code
 from antipode.scope_values import Gap
 from antipode.verdict import UnprovenKind, Verdict
 
@@ -164,3 +164,44 @@ def _short(name: str, result: StoreResult) -> str:
         left = f" ({', '.join(result.left_out)} left out)" if result.left_out else ""
         return f"{shown(name)} visible{left}"
     return f"{shown(name)} {result.verdict.replace('_', ' ')}: {result.reason}"
+
+
+class BarrierError(AntipodeError):
+    """A barrier ended without what was asked of it; `result` says what it proved, per store."""
+
+    def __init__(self, message: str, result: BarrierResult | None = None, *, code: str = "") -> None:
+        super().__init__(message, code=code)
+        self._result = result
+
+    @property
+    def result(self) -> BarrierResult:
+        """What the barrier proved until then (API section 3c)."""
+        if self._result is None:
+            raise AttributeError("this error was made without a barrier's result")
+        return self._result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions pickle as cls(*args), which would lose the result on the way out of a process pool.
+        return (type(self), (*self.args, self._result), {"code": self.code})
+
+
+class BarrierTimeout(BarrierError, TimeoutError):
+    """The deadline passed and a write was still not visible here (`on_timeout="raise"`)."""
+
+    default_code = "AP201"
+
+
+class BarrierUnproven(BarrierError):
+    """No proof is possible that a write is visible here, however long one waits (`on_unproven="raise"`)."""
+
+    default_code = "AP299"
+
+
+class BarrierIncomplete(BarrierError):
+    """`require_complete=True`, and something was left unjudged: a store elsewhere, a server, a loss."""
+
+    default_code = "AP116"
+
+
+class Redeliver(BarrierError):
+    """For the consumer wrapper: this message goes back to the queue after `redeliver_delay`."""

@@ -10,12 +10,12 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, TypedDict
 
 from antipode import logs
 from antipode.errors import ConfigurationError
@@ -30,7 +30,7 @@ __all__ = [
     "SettingsWords",
     "StoreSettings",
     "Trust",
-    "configure",
+    "change",
     "mode_of",
     "reset_settings",
     "setting_origins",
@@ -184,17 +184,13 @@ def settings_generation() -> int:
     return _generation
 
 
-def configure(**words: Unpack[SettingsWords]) -> Settings:
-    """Sets these words for the process, at once and also while it runs; the others stay as they are.
+def change(words: Mapping[str, Any], mark: Callable[[Collection[Any]], set[Any]]) -> Settings:
+    """Set these words for the process; the environment is read again.
 
-    The environment is read again. `None` takes back what an earlier call set. Durations are float seconds or
-    timedelta. `branches` takes a wrapped client, whose store is asked whether it can hold the table of branches. Raises
-    ConfigurationError for an unknown word or a bad value, and changes nothing then.
+    mark: of the open scopes those besides, and return them (SCOPE-26).
+
+    Raises ConfigurationError for an unknown word or a bad value, and changes nothing then.
     """
-    if words.get("branches") is not None:
-        from antipode.branch_table import checked_store
-
-        words["branches"] = checked_store(words["branches"])
     with _lock:
         was_off = _current is not None and _current.mode is Mode.OFF
         code = dict(_code)
@@ -210,15 +206,13 @@ def configure(**words: Unpack[SettingsWords]) -> Settings:
                 code[name] = _checked(word, value, f"configure({name}={_shown(name, value)})")
         resolved = _resolve(code)
         leaves_off = was_off and resolved.settings.mode is not Mode.OFF
-        if leaves_off:  # marked first: under the new mode no barrier may pass one that is not
-            from antipode.mode_changes import mark_open_scopes
-
-            marked = mark_open_scopes()
+        # Marked first: under the new mode no barrier may pass one that is not.
+        marked = mark(()) if leaves_off else set()
         _code.clear()
         _code.update(code)
         installed = _install(resolved)
     if leaves_off:
-        mark_open_scopes(marked)  # what was opened meanwhile
+        mark(marked)  # what was opened meanwhile
     if installed.history:
         events.on_settings_changed()
     return installed

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 
-from antipode.errors import BarrierTimeout, BarrierUnproven
 from antipode.lineage import Lineage
 from antipode.reading import Reading
-from antipode.result import BarrierResult, StoreResult
+from antipode.result import BarrierResult, BarrierTimeout, BarrierUnproven, StoreResult
 from antipode.scope import Scope
 from antipode.server import Server
 from antipode.settings import Mode, settings

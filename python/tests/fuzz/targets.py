@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import antipode
 from antipode import asgi, logs, wire, wsgi
+from antipode.configuration import configure
 from antipode.envelope import BEGIN, FORM, close_envelope, open_envelope
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.scope import Scope
 from antipode.seal import SealState, open_seal, seal
 from antipode.seal_keys import Keys
-from antipode.settings import Trust, configure, reset_settings
+from antipode.settings import Trust, reset_settings
 from antipode.trust import Direction, TrustSettings, judge_request_in, report
 from antipode.writeid import Opaque, Ordered, WriteId
 from slow_reader import Refused, judged, slow_read

@@ -13,8 +13,8 @@ from typing import Any
 import antipode
 import antipode.memory
 from antipode import Lineage, need, observers
-from antipode.errors import BarrierTimeout
 from antipode.need import Group
+from antipode.result import BarrierTimeout
 
 from antipode_benchmarks.micro.figures import Figure, spread_of
 from antipode_benchmarks.micro.process import fresh

@@ -9,17 +9,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
 from antipode.errors import ConfigurationError
 from antipode.hybrid_clock import HybridClock
 from antipode.memory.monkey import Choose, Monkey, Seeded, StaleRead
-from antipode.memory.node import Cell, Entry, Node, Versions
+from antipode.memory.node import Cell, Entry, Node, Versions, Watcher
 from antipode.writeid import Opaque, Ordered, Version
-
-if TYPE_CHECKING:
-    from antipode.memory.shim import MemoryWatch
 
 MARK_PERIOD_S: Final = 1.0
 """A mark is written when an epoch is first met, and at most so often while the primary writes."""
@@ -291,14 +288,14 @@ class ReplicatedLog:
                 self._changed.wait(1.0 if nearest is None else max(nearest - time.monotonic(), 0.0))
             self._ticker = None
 
-    def watch(self, node: Node, watch: MemoryWatch) -> None:
+    def watch(self, node: Node, watch: Watcher) -> None:
         """Has the watcher called whenever something was applied at the server, and when it starts anew."""
         with self._lock:
             self._need_up(node)
             node.watchers.append(watch)
         self._tick()
 
-    def unwatch(self, node: Node, watch: MemoryWatch) -> None:
+    def unwatch(self, node: Node, watch: Watcher) -> None:
         """Calls it no more."""
         with self._lock:
             if watch in node.watchers:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 from uuid import uuid4
 
 from antipode.wire import hashed_key
 from antipode.writeid import Version
 
-if TYPE_CHECKING:
-    from antipode.memory.shim import MemoryWatch
-
-
 Versions: TypeAlias = Literal["position", "object", "opaque"]
+
+
+class Watcher(Protocol):
+    """Who is told when something was applied at a server, and when it starts anew."""
+
+    on_change: Callable[[], None]
+
+    def replaced(self) -> None:
+        """Note that the server has started again, perhaps with less than it had."""
 
 
 class Cell(NamedTuple):
@@ -49,7 +55,7 @@ class Node:
         self.source: Node | None = None
         self.log: list[Entry] = []
         self.applied_from_source = 0
-        self.watchers: list[MemoryWatch] = []
+        self.watchers: list[Watcher] = []
         self.boot()
 
     def boot(self) -> None:

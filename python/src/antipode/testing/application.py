@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from antipode.barrier import barrier
+from antipode.configuration import configure
 from antipode.lineage import Lineage
 from antipode.operations import scope
 from antipode.scope import Scope
-from antipode.settings import configure
 
 __all__ = ["Application", "HereApplication", "Judgement"]
 

@@ -25,9 +25,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from antipode.configuration import configure
 from antipode.lineage import EMPTY, Lineage
 from antipode.operations import scope
-from antipode.settings import configure
 from antipode.shim import Server, stores
 from antipode.testing import isolated
 from antipode.verdict import Verdict

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from antipode import counts, following, records, repeats
-from antipode.settings import configure
+from antipode.configuration import configure
 
 
 class Recorded:

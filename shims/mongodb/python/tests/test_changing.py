@@ -12,7 +12,7 @@ import antipode_mongodb
 import pytest
 from antipode import Verdict
 from antipode.administration import Level
-from antipode.settings import configure
+from antipode.configuration import configure
 from antipode.testing import isolated
 from antipode.writeid import Ordered
 from antipode_mongodb import MongoShim

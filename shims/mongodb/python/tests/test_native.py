@@ -9,8 +9,8 @@ from typing import Any
 import antipode
 import pymongo
 import pytest
+from antipode.configuration import configure
 from antipode.operations import scope
-from antipode.settings import configure
 from mongodb_regions import DATABASE, Posts
 from pymongo import DeleteMany, DeleteOne, InsertOne, ReplaceOne, ReturnDocument, UpdateMany, UpdateOne
 from pymongo.errors import BulkWriteError, PyMongoError

@@ -13,8 +13,8 @@ import antipode
 import antipode_mongodb
 import pytest
 from antipode import Verdict
+from antipode.configuration import configure
 from antipode.errors import UnfitStoreError
-from antipode.settings import configure
 from antipode.testing import isolated
 from antipode.writeid import Ordered
 from antipode_mongodb.flavour import counter_of

@@ -10,7 +10,7 @@ import antipode_mongodb
 import pytest
 from antipode import ConfigurationError, Lineage, Verdict
 from antipode.administration import Administration, EpochRecord
-from antipode.settings import configure
+from antipode.configuration import configure
 from antipode.testing import isolated
 from antipode.writeid import Ordered, WriteId
 from antipode_mongodb import MongoShim

@@ -10,7 +10,8 @@ from uuid import uuid4
 import antipode
 import mysql.connector.aio
 import pytest
-from antipode.errors import BarrierTimeout, PendingWriteError
+from antipode.errors import PendingWriteError
+from antipode.result import BarrierTimeout
 from antipode.writeid import WriteId
 from antipode_mysql import column
 from mysql.connector.aio.pooling import MySQLConnectionPool

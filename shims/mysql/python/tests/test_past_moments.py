@@ -9,7 +9,7 @@ from uuid import uuid4
 import antipode
 import pymysql
 import pytest
-from antipode.errors import BarrierError
+from antipode.result import BarrierError
 from sql_regions import Posts
 from sqlalchemy import create_engine, text
 

@@ -102,7 +102,7 @@ def test_a_write_that_returns_data_waits(quiet_posts: Posts) -> None:
             "UPDATE posts SET value = 'w' RETURNING value",
             "WITH x AS (DELETE FROM posts RETURNING key) TABLE x",
         ):
-            with pytest.raises(antipode.errors.BarrierError, match="wait on read"):
+            with pytest.raises(antipode.BarrierError, match="wait on read"):
                 connection.execute(text)
         connection.execute("UPDATE posts SET value = 'w'")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from antipode.barrier import barrier
-from antipode.errors import BarrierIncomplete
 from antipode.operations import scope
+from antipode.result import BarrierIncomplete
 from antipode.testing.conformance.cases import Cases
 from antipode.testing.under_test import StoreUnderTest
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
+from antipode.configuration import configure
 from antipode.lineage import Lineage
 from antipode.result import BarrierResult
-from antipode.settings import configure
 from antipode.testing.conformance.cases import Cases, parked
 from antipode.testing.under_test import StoreUnderTest
 from antipode.verdict import Verdict

@@ -8,11 +8,12 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, ConfigurationError
+from antipode.configuration import configure
+from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage
 from antipode.operations import scope
 from antipode.reading import reading
-from antipode.settings import configure
+from antipode.result import BarrierError, BarrierTimeout, BarrierUnproven
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
 

@@ -6,11 +6,11 @@ import pytest
 
 from antipode import memory
 from antipode.barrier import barrier
-from antipode.errors import BarrierTimeout, BarrierUnproven
+from antipode.configuration import configure
 from antipode.lineage import Lineage
 from antipode.operations import scope
 from antipode.reading import reading
-from antipode.settings import configure
+from antipode.result import BarrierTimeout, BarrierUnproven
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
 from antipode.writeid import Ordered, WriteId

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from antipode import discovery
-from antipode.settings import configure
+from antipode.configuration import configure
 from antipode.shim import Store
 from antipode.testing import isolated
 from antipode.testing.conformance.cases import Cases, only, registered

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from antipode.configuration import configure
 from antipode.operations import scope
-from antipode.settings import configure
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
 from antipode.verdict import Verdict

@@ -13,11 +13,10 @@ import pytest
 
 from antipode import observers
 from antipode.barrier import barrier, barrier_async
-from antipode.errors import BarrierTimeout
+from antipode.configuration import configure
 from antipode.lineage import Lineage
 from antipode.operations import scope
-from antipode.result import BarrierResult
-from antipode.settings import configure
+from antipode.result import BarrierResult, BarrierTimeout
 from antipode.shim import Server, Visibility
 from antipode.testing.conformance.cases import Cases, only, parked, registered, unheard_of
 from antipode.testing.under_test import StoreUnderTest

@@ -9,11 +9,11 @@ from contextlib import ExitStack
 import pytest
 
 from antipode.carry import carry
+from antipode.configuration import configure
 from antipode.errors import PendingWriteError, UnfitStoreError
 from antipode.lineage import EMPTY, Lineage
 from antipode.messages import message_scope
 from antipode.operations import deserialize, scope, serialize
-from antipode.settings import configure
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
 from antipode.wire import MAX_COUNTER

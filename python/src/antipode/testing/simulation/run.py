@@ -12,12 +12,12 @@ from unittest.mock import patch
 
 import antipode
 from antipode import announcement, free_path, logs, observers, plan
+from antipode.configuration import configure
 from antipode.discovery import REFRESH_S
-from antipode.errors import BarrierIncomplete
 from antipode.lineage import Lineage
-from antipode.result import BarrierResult
+from antipode.result import BarrierIncomplete, BarrierResult
 from antipode.scope import open_scope
-from antipode.settings import configure, reset_settings
+from antipode.settings import reset_settings
 from antipode.shim import StoreOptions
 from antipode.store import Registry, Store, join_store, replace_registry
 from antipode.testing.simulation.actors import Scheduler, SimulationError, put_scheduler

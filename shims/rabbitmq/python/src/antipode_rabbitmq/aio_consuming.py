@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import aio_pika.abc
 from aio_pika.message import IncomingMessage, ProcessContext
-from antipode.errors import Redeliver
 from antipode.queue_messages import (
     MessageDelivery,
     delivered,
@@ -20,6 +19,7 @@ from antipode.queue_messages import (
     refuse_acknowledgement,
     say_redelivery,
 )
+from antipode.result import Redeliver
 from antipode.scope import Scope
 
 from antipode_rabbitmq.answers import came

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from antipode.errors import ConfigurationError, Redeliver
+from antipode.errors import ConfigurationError
 from antipode.messages import message_scope
 from antipode.queue_messages import (
     MessageDelivery,
@@ -18,6 +18,7 @@ from antipode.queue_messages import (
     say_redelivery,
 )
 from antipode.recent import Recent
+from antipode.result import Redeliver
 from antipode.scope import Scope
 from antipode.settings import Mode
 from botocore.exceptions import BotoCoreError, ClientError
