@@ -76,15 +76,16 @@ async def call(app: Any, headers: list[tuple[bytes, bytes]], **scope: Any) -> li
 async def plain(scope: Any, receive: Any, send: Any) -> None:
     antipode.append(AFTER)
     await send({"type": "http.response.start", "status": 200, "headers": [(b"x-a", b"1")]})
+    await send({"type": "http.response.body", "body": b"do", "more_body": True})
     antipode.append(BEFORE)
-    await send({"type": "http.response.body", "body": b"done"})
+    await send({"type": "http.response.body", "body": b"ne"})
 
 
 async def test_a_late_write_is_counted(late: list[str]) -> None:
     """PROP-16."""
     sent = await call(antipode.asgi.Middleware(plain), [])
     assert sent[0]["headers"] == [(b"x-a", b"1"), (b"antipode-lineage", ANSWER.encode())]
-    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert [message["type"] for message in sent] == ["http.response.start", *["http.response.body"] * 2]
     assert late == ["blog-posts"]
 
 
@@ -99,7 +100,7 @@ async def test_a_late_write_goes_into_the_trailer_where_there_is_one(late: list[
         extensions={"http.response.trailers": {}},
     )
     assert sent[0]["trailers"] is True
-    assert sent[2] == {
+    assert sent[3] == {
         "type": "http.response.trailers",
         "headers": [(b"antipode-lineage", TEXT.encode())],
         "more_trailers": False,
@@ -114,13 +115,14 @@ async def test_a_response_that_a_shared_cache_may_keep_carries_a_mark_as_its_tra
         antipode.append(AFTER)
         headers = [(b"Cache-Control", b"s-maxage=5"), (b"Antipode-Lineage", TEXT.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"do", "more_body": True})
         antipode.append(BEFORE)
-        await send({"type": "http.response.body", "body": b"done"})
+        await send({"type": "http.response.body", "body": b"ne"})
 
     offers: dict[str, Any] = {"extensions": {"http.response.trailers": {}}}
     sent = await call(antipode.asgi.Middleware(app), [(b"te", b"trailers")], **offers)
     assert sent[0]["headers"] == [(b"Cache-Control", b"s-maxage=5"), (b"antipode-lineage", b"1~_.i")]
-    assert sent[2]["headers"] == [(b"antipode-lineage", b"1~_.i")]
+    assert sent[3]["headers"] == [(b"antipode-lineage", b"1~_.i")]
 
 
 async def test_nested_stacks_share_the_scope_of_the_outermost() -> None:
@@ -160,11 +162,80 @@ async def test_a_mounted_application_and_a_call_within_the_process() -> None:
         assert (await client.get("/sub/")).headers["antipode-lineage"] == ANSWER
 
 
+@pytest.mark.parametrize("length", [False, True])
+async def test_the_header_leaves_with_the_first_piece(late: list[str], length: bool) -> None:
+    """PROP-16: what is written behind the start of a response goes back in its header."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = [(b"content-length", b"0")] if length else []
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        antipode.append(AFTER)
+        if length:
+            await send({"type": "http.response.body"})
+
+    sent = await call(antipode.asgi.Middleware(app), [])
+    assert sent[0]["headers"][length:] == [(b"antipode-lineage", ANSWER.encode())]
+    assert len(sent) == 1 + length
+    assert not late
+
+
+async def test_a_header_that_nothing_follows_leaves_by_itself_and_says_so(late: list[str]) -> None:
+    """PROP-16: its reader may wait for the header alone; what is written before the first piece is missing there."""
+    left = asyncio.Event()
+    sent: list[Any] = []
+
+    async def server(message: Any) -> None:
+        sent.append(message)
+        left.set()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.wait_for(left.wait(), 60)
+        antipode.append(AFTER)
+        await send({"type": "http.response.body", "body": b"done"})
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": ("127.0.0.1", 5000)}
+    await antipode.asgi.Middleware(app)(scope, None, server)  # type: ignore[arg-type]
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert sent[0]["headers"] == [(b"antipode-lineage", b"1~_.i")]
+    assert late == ["user-acl"]
+
+
+def test_an_application_that_fails_behind_its_start_is_answered_for(late: list[str]) -> None:
+    """PROP-13, PROP-16: nothing of its response has left."""
+
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        antipode.append(AFTER)
+        raise ValueError("broken")
+
+    with asgi_server(antipode.asgi.Middleware(broken)) as port, httpx.Client() as plain, antipode.scope() as scope:
+        response = antipode.httpx.wrap(plain).get(f"http://127.0.0.1:{port}/", timeout=20)
+        assert response.status_code == 500
+        assert scope.lineage == antipode.Lineage([AFTER])
+
+
+async def test_on_another_event_loop_a_header_that_may_stream_says_that_it_is_incomplete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PROP-16: nothing wakes us there, so it leaves at once."""
+    monkeypatch.setattr(asyncio, "_get_running_loop", lambda: None)
+    for headers in ([], [(b"content-length", b"4")]):
+
+        async def app(scope: Any, receive: Any, send: Any, headers: Any = headers) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b"done"})
+
+        sent = await call(antipode.asgi.Middleware(app), [])
+        assert sent[0]["headers"] == (headers or [(b"antipode-lineage", b"1~_.i")])
+
+
 def test_streams_and_background_tasks_are_late(late: list[str]) -> None:
     async def stream(_: Request) -> Response:
         async def pieces() -> Any:
+            yield b"do"
             antipode.append(AFTER)
-            yield b"done"
+            yield b"ne"
 
         return StreamingResponse(pieces())
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -15,6 +16,8 @@ from antipode import Lineage, WriteId
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
 from antipode.pending import PendingWrite
+from antipode.propagator import approved
+from antipode.reading import current_reading
 from antipode.scope import Scope
 from antipode.writeid import Opaque, Ordered
 from opentelemetry import context as otel
@@ -27,6 +30,81 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
 
 # Life
+
+
+def _messages(opened: list[Scope]) -> Generator[Scope, None, None]:
+    """A pull loop, as frameworks write it."""
+    while True:
+        with antipode.message_scope("1") as scope:
+            opened.append(scope)
+            yield scope
+
+
+def test_a_generator_that_ends_late_leaves_another_requests_scope_in_force() -> None:
+    """SCOPE-33: Python ends it whenever it collects it."""
+    with antipode.scope():
+        pull = _messages([])
+        next(pull)
+    with antipode.scope() as scope:
+        antipode.append(at(1))
+        pull.close()
+        assert antipode.current_scope() is scope
+        antipode.append(at(2))
+        assert text() == "1~posts..e.2"
+    assert antipode.current_scope() is None
+
+
+def test_a_generator_that_another_thread_ends_changes_nothing_there() -> None:
+    """SCOPE-33."""
+    pull = _messages([])
+
+    def work() -> Scope | None:
+        with antipode.scope() as own:
+            pull.close()
+            assert antipode.current_scope() is own
+        return antipode.current_scope()
+
+    def here() -> None:
+        next(pull)
+        with antipode.scope() as scope, ThreadPoolExecutor(1) as pool:
+            assert pool.submit(work).result(60) is None
+            assert antipode.current_scope() is scope
+
+    contextvars.copy_context().run(here)
+
+
+def test_a_scope_whose_outer_one_ends_first_is_incomplete() -> None:
+    """SCOPE-33: what it writes from then on is not in it."""
+    opened: list[Scope] = []
+    with antipode.scope() as outer:
+        pull = _messages(opened)
+        next(pull)
+        with antipode.scope() as within:
+            pull.close()
+            assert antipode.current_scope() is outer
+            assert not within.lineage.is_complete()
+        assert antipode.current_scope() is outer
+        suspended = _messages(opened)
+        next(suspended)
+    assert antipode.current_scope() is None
+    assert not opened[1].lineage.is_complete()
+    suspended.close()
+
+
+def test_a_block_that_ends_late_takes_back_its_own_alone() -> None:
+    """SCOPE-33: the Context holds other things, too."""
+
+    def reads() -> Generator[None, None, None]:
+        with antipode.reading(), approved("1"):
+            yield
+
+    pull = reads()
+    with antipode.scope():
+        next(pull)
+        with antipode.scope() as scope:
+            pull.close()
+            assert antipode.current_scope() is scope
+            assert current_reading() is None
 
 
 def test_a_scope_begins_empty_and_gathers() -> None:

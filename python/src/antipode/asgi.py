@@ -2,6 +2,10 @@
 
 app = antipode.asgi.Middleware(app)          # around the whole application, FastAPI's and Starlette's too
 
+The header leaves with the first piece of the body, so that it holds what was written until then: on asyncio, and at
+most a second after the application gave it, for the reader of a stream may wait for the header alone. One that leaves
+by itself says that the lineage is incomplete (PROP-16).
+
 A WebSocket or a stream of events has one scope for its whole life; `with antipode.message_scope(text):` gives one of
 its messages its own (SCOPE-8). Its header carries back what was written before it left, a message what it holds itself.
 
@@ -11,6 +15,7 @@ a request that has written fails, its own plain answer goes out in place of the 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
 from functools import partial
@@ -47,6 +52,7 @@ _LINEAGE: Final = LINEAGE_HEADER.encode()
 _BAGGAGE: Final = BAGGAGE_HEADER.encode()
 _DENIAL: Final = "websocket.http.response"
 _STARTS: Final = frozenset({"http.response.start", "websocket.accept", f"{_DENIAL}.start"})
+_LONGEST_HOLD_S: Final = 1.0
 _SET_COOKIE: Final = b"set-cookie"
 _OURS: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY)) - {_BAGGAGE}
 _READ: Final = frozenset(name.encode() for name in (*CARRIERS, *FORWARDING))
@@ -103,10 +109,12 @@ class Middleware:
         try:
             with inbound.active():
                 await self._app(inner, receive, answer.send)
+            await answer.release()
         except Exception:
             await answer.say_what_was_written()
             raise
         finally:
+            answer.close()
             inbound.close()
 
     async def _answer_wait(self, scope: AsgiScope, receive: Receive, came: Arrived) -> Answer:
@@ -172,6 +180,11 @@ def _caller(scope: AsgiScope, receive: Receive, came: Arrived) -> Caller:
     return Caller(shown, came.forwarded, hidden=shown is not None and (port == 0 or is_hop(shown, came.forwarded)))
 
 
+def _may_stream(start: Message) -> bool:
+    """Return whether a response's length is not known when it starts."""
+    return all(name.lower() != b"content-length" for name, _ in start.get("headers") or ())
+
+
 def without_lineage(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
     """Raw request headers without the lineage: nothing behind the middleware passes it on unjudged (TRUST-5)."""
     kept: list[tuple[bytes, bytes]] = []
@@ -197,6 +210,11 @@ class _Answer:
         self._public = False
         self._started = False
         self._own_trailers = False
+        self._held: Message | None = None
+        """The start of the response, while nothing of its body is there."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._leaving: asyncio.Task[None] | None = None
+        """Sends the header that nothing follows."""
         self._kind = "http.response"
         if scope["type"] == "websocket":
             self._kind = _DENIAL if _DENIAL in (scope.get("extensions") or {}) else ""
@@ -208,18 +226,54 @@ class _Answer:
 
     async def send(self, message: Message) -> None:
         kind = message["type"]
+        await self.release()
         if kind in _STARTS:
-            message = self._start(message)
+            if self._kind and kind == f"{self._kind}.start" and not self._started and self._hold(message):
+                return
+            message = self._start(message, is_alone=kind == f"{self._kind}.start" and _may_stream(message))
         elif kind == "websocket.close":
             self._started = True
         await self._send(message)
         if kind == "http.response.body" and self._own_trailers and not message.get("more_body"):
             await self._send(self._trailers())
 
+    def _hold(self, message: Message) -> bool:
+        """Keep the start until something follows, or a second; return False where nothing can wake us then."""
+        loop = asyncio._get_running_loop()
+        if loop is None:
+            return False
+        self._held = message
+        self._timer = loop.call_later(_LONGEST_HOLD_S, self._leave)
+        return True
+
+    def _leave(self) -> None:
+        self._leaving = asyncio.ensure_future(self._send_held(is_alone=True))
+
+    async def release(self) -> None:
+        """Send the start that is held; something follows it, or the response is over."""
+        if self._leaving is not None:
+            await self._leaving
+            self._leaving = None
+        if self._held is not None:
+            await self._send_held()
+
+    async def _send_held(self, *, is_alone: bool = False) -> None:
+        message, self._held = self._held, None
+        if message is not None:
+            self.close()
+            await self._send(self._start(message, is_alone=is_alone))
+
+    def close(self) -> None:
+        """Keep nothing back any more: the application has ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     async def say_what_was_written(self) -> None:
         """The application has failed before its header left; the server would answer without its additions (PROP-13).
 
-        Where there are any, the answer is made here; the server gets the error all the same, after a whole response.
+        Where there are any, the answer is made here; the server gets the error all the same, after a whole response. A
+        start that is still held is not sent: the server answers for the error.
         """
         if self._started or not self._kind:
             return
@@ -232,14 +286,14 @@ class _Answer:
             await self._send({"type": f"{self._kind}.start", "status": 500, "headers": headers})
             await self._send({"type": f"{self._kind}.body", "body": body})
 
-    def _said(self, status: int = 0, *, replaces: bool = False) -> list[tuple[bytes, bytes]]:
+    def _said(self, status: int = 0, *, replaces: bool = False, is_alone: bool = False) -> list[tuple[bytes, bytes]]:
         """Our headers: what was written since the request came in, for the caller and for the user's next request."""
-        text = self._inbound.response_text(public=self._public, status=status, replaces=replaces)
+        text = self._inbound.response_text(public=self._public, status=status, replaces=replaces, is_alone=is_alone)
         cookies = [] if self._visit is None else self._visit.set_cookies(public=self._public)
         said = [] if text is None else [(_LINEAGE, text.encode("ascii"))]
         return said + [(_SET_COOKIE, cookie.encode("ascii")) for cookie in cookies]
 
-    def _start(self, message: Message) -> Message:
+    def _start(self, message: Message, *, is_alone: bool) -> Message:
         self._started = True
         headers = list(message.get("headers") or ())
         status = message.get("status", 0)
@@ -247,7 +301,7 @@ class _Answer:
         is_set = any(name.lower() == _LINEAGE for name, _ in headers)
         if is_set and self._inbound.withholds(self._public):
             headers = [header for header in headers if header[0].lower() != _LINEAGE]
-        headers += self._said(status, replaces=is_set)
+        headers += self._said(status, replaces=is_set, is_alone=is_alone)
         self._own_trailers = self._may_trail and not message.get("trailers")
         changed = {**message, "headers": headers}
         if self._own_trailers:

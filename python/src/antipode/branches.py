@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from opentelemetry import context as otel
-
 from antipode import display, logs
 from antipode.branch_ids import LONGEST_LEASE_S, TASK, BranchId, without_branches
 from antipode.branch_table import BranchTable, row_life, row_text, table_of
 from antipode.errors import BlockingCallError, ConfigurationError
 from antipode.lineage import EMPTY, Lineage
+from antipode.otel_context import hold
 from antipode.scope import Scope, current_scope
 from antipode.scope_context import BLOCK
 from antipode.settings import Mode, settings
@@ -115,11 +114,10 @@ def branch(*, within: float | timedelta) -> Iterator[Branch]:
     elif (store := registry().get(name)) is not None and store.mode is Mode.OFF:
         name = ""
     block = Branch(scope, name, float(seconds), call_site())
-    token = otel.attach(otel.set_value(BLOCK, block))
     try:
-        yield block
+        with hold(BLOCK, block):
+            yield block
     finally:
-        otel.detach(token)
         block.end()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -22,3 +23,23 @@ def _context_getter() -> Callable[[], otel.Context]:
 
 current_context: Final[Callable[[], otel.Context]] = _context_getter()
 """The OpenTelemetry Context of the caller."""
+
+
+@contextmanager
+def hold(key: str, value: object) -> Iterator[None]:
+    """Have the Context hold a value for the block, and what it held before behind it.
+
+    A generator that is left suspended in the block may be ended anywhere: nothing else of the Context there is changed
+    (SCOPE-33).
+    """
+    context = otel.set_value(key, value)
+    before = otel.get_value(key)
+    token = otel.attach(context)
+    try:
+        yield
+    finally:
+        now = current_context()
+        if now is context:
+            otel.detach(token)
+        elif now.get(key) is value:
+            otel.attach(otel.set_value(key, before, now))

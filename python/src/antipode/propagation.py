@@ -40,7 +40,7 @@ from antipode.propagator import (
     uninstrument,
 )
 from antipode.scope import Scope, current_scope
-from antipode.scope_context import in_context, this_process
+from antipode.scope_context import in_context, leave, this_process
 from antipode.settings import Mode, settings
 from antipode.shared_caches import NOT_MODIFIED, is_shared
 from antipode.trust import (
@@ -139,11 +139,12 @@ class Inbound:
     @contextmanager
     def active(self) -> Iterator[Scope]:
         """Runs the block in this request's scope, without closing it."""
-        token = otel.attach(self.context())
+        context = self.context()
+        token = otel.attach(context)
         try:
             yield self.scope
         finally:
-            otel.detach(token)
+            leave(self.scope, context, token)
 
     def may_answer(self) -> bool:
         """Whether a lineage may go to this caller at all; where not, what the application set is taken out."""
@@ -153,12 +154,14 @@ class Inbound:
         """Return whether what the application itself put into our header is taken out."""
         return public or not self.may_answer()
 
-    def response_text(self, *, public: bool = False, status: int = 0, replaces: bool = False) -> str | None:
+    def response_text(
+        self, *, public: bool = False, status: int = 0, replaces: bool = False, is_alone: bool = False
+    ) -> str | None:
         """The header's value for what the scope added since it was last asked; None where none is to be sent.
 
         From now on what is written comes late, and is counted (PROP-13, PROP-16). `public`: shared caches may keep the
         response, which says then that something is missing. `replaces`: a lineage is there already; a shared response
-        loses it.
+        loses it. `is_alone`: the header leaves before the body, and something may be written in between.
         """
         self.scope.sent = True
         if settings().mode is Mode.OFF:
@@ -179,6 +182,8 @@ class Inbound:
             new = EMPTY.marked_incomplete()
         elif public:
             told = None
+        elif is_alone:
+            new = new.marked_incomplete()
         if not new and told is None and (replaces or status not in _TOLD):  # a lineage that is there says it already
             return None
         trust = self._trust()
@@ -209,11 +214,12 @@ class Joined:
     @contextmanager
     def active(self) -> Iterator[Scope]:
         """Runs the block in the request's scope, also where the way in here did not take the Context along."""
-        token = otel.attach(self.context())
+        context = self.context()
+        token = otel.attach(context)
         try:
             yield self.scope
         finally:
-            otel.detach(token)
+            leave(self.scope, context, token)
 
     def context(self) -> otel.Context:
         """Return the current Context with this request in it, as an inner middleware has it."""
@@ -223,7 +229,9 @@ class Joined:
         """Return False: the outer middleware takes out what may not leave, and answers for it."""
         return False
 
-    def response_text(self, *, public: bool = False, status: int = 0, replaces: bool = False) -> None:
+    def response_text(
+        self, *, public: bool = False, status: int = 0, replaces: bool = False, is_alone: bool = False
+    ) -> None:
         """Return None: the outer middleware's answer carries the additions."""
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
 
@@ -37,6 +37,7 @@ from antipode.carriers import (
     with_member,
 )
 from antipode.exchange import give, leaving, lineage_outside, take
+from antipode.otel_context import hold
 from antipode.scope import Scope, current_scope
 from antipode.scope_context import in_context, scope_in
 from antipode.settings import Trust
@@ -241,15 +242,10 @@ def approve(host: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def approved(text: str | None) -> Iterator[None]:
-    """A client hook's word in the Context round one call: this text may leave, or (None) the hook sees to it."""
+def approved(text: str | None) -> AbstractContextManager[None]:
+    """Return a block in whose Context a client hook says: this text may leave, or (None) the hook sees to it."""
     instrument()
-    token = otel.attach(otel.set_value(_APPROVAL, _Approval(text)))
-    try:
-        yield
-    finally:
-        otel.detach(token)
+    return hold(_APPROVAL, _Approval(text))
 
 
 # Going round the application's own

@@ -10,7 +10,7 @@ from typing import Final
 from opentelemetry import context as otel
 
 from antipode.lineage import EMPTY, Lineage, check_lineage
-from antipode.otel_context import current_context
+from antipode.otel_context import current_context, hold
 from antipode.scope import current_scope
 from antipode.writeid import WriteId
 
@@ -62,11 +62,10 @@ def reading(after: Lineage | None = None, *, merge: bool = False) -> Iterator[Re
     if after is not None:
         check_lineage(after, "antipode.reading(after=)")
     seen = Reading(after)
-    token = otel.attach(otel.set_value(_READING, seen))
     try:
-        yield seen
+        with hold(_READING, seen):
+            yield seen
     finally:
-        otel.detach(token)
         scope = current_scope()
         if merge and scope is not None:
             scope.transfer_read(seen.lineage)

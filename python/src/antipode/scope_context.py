@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import Token
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from opentelemetry import context as otel
@@ -65,9 +66,26 @@ def in_context(scope: Scope | None, context: otel.Context | None = None) -> otel
 
 @contextmanager
 def activate(scope: Scope) -> Iterator[Scope]:
-    """Makes a scope the current one for the block, without closing it."""
-    token = otel.attach(in_context(scope))
+    """Make a scope the current one for the block, without closing it."""
+    context = in_context(scope)
+    token = otel.attach(context)
     try:
         yield scope
     finally:
-        otel.detach(token)
+        leave(scope, context, token)
+
+
+def leave(scope: Scope, context: otel.Context, token: Token[otel.Context]) -> None:
+    """End a block in which this scope was the current one, by the Context and the token of its beginning.
+
+    A generator that was left suspended in the block is ended anywhere: by another thread, or while the scope of another
+    request is current, which stays so (SCOPE-33). One within this scope that is current goes with it: nobody can tell
+    whether its block is over, so it is incomplete from then on.
+    """
+    now = current_context()
+    if now is not context and (current := scope_in(now)) is not scope:
+        if current is None or not current.is_within(scope):
+            return
+        if not current.closed:
+            current.mark_incomplete("unscoped", detail="the scope round it ended while it was current")
+    otel.detach(token)

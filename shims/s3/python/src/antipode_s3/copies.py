@@ -6,11 +6,12 @@ What rests beside the copy is the scope's lineage, joined with what the source d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
+from antipode.otel_context import hold
 from antipode.reading import current_reading
 from antipode.scope import current_scope
 from antipode.wait_on_read import wait_first
@@ -42,14 +43,9 @@ _SECRETS: Final = {
 _COPY: Final = otel.create_key("antipode-s3-copy")
 
 
-@contextmanager
-def mark_copy() -> Iterator[None]:
-    """Say in the Context that a managed transfer copies: its threads have it, too."""
-    token = otel.attach(otel.set_value(_COPY, True))
-    try:
-        yield
-    finally:
-        otel.detach(token)
+def mark_copy() -> AbstractContextManager[None]:
+    """Return a block in whose Context a managed transfer copies: its threads have it, too."""
+    return hold(_COPY, True)
 
 
 def is_copy() -> bool:

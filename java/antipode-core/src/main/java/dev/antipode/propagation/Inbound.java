@@ -132,7 +132,16 @@ public final class Inbound implements AutoCloseable {
    * @param status the response's; with some it is said that nothing was added
    * @param isReplaced whether a lineage is there already, which is taken out of a shared one
    */
-  public synchronized String responseText(boolean isShared, int status, boolean isReplaced) {
+  public String responseText(boolean isShared, int status, boolean isReplaced) {
+    return responseText(isShared, status, isReplaced, false);
+  }
+
+  /**
+   * The same.
+   *
+   * @param isAlone whether the header leaves before the body, and something may be written in between
+   */
+  public synchronized String responseText(boolean isShared, int status, boolean isReplaced, boolean isAlone) {
     scope.sent();
     if (ProcessSettings.inForce().mode() == Mode.OFF) {
       return null;
@@ -148,6 +157,8 @@ public final class Inbound implements AutoCloseable {
           "what a request wrote goes back to nobody: shared caches may keep the response.",
           "dropped");
       fresh = Lineage.EMPTY.markedIncomplete();
+    } else if (isAlone && !isShared) {
+      fresh = fresh.markedIncomplete();
     }
     boolean isTold = fresh.hasContent() || Recorder.isOn() && !isShared;
     // Also that nothing was added; a lineage that is there says it already.

@@ -27,6 +27,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
   private PrintWriter writer;
   private long written;
   private long wanted = Long.MAX_VALUE; // the length that the application has announced
+  private boolean isSized; // the application has announced a length, also 0
   private boolean left;
   private boolean isShared; // what left tells nobody's lineage
 
@@ -41,7 +42,16 @@ final class InboundResponse extends HttpServletResponseWrapper {
     sendLineage(getStatus());
   }
 
-  private synchronized void sendLineage(int status) {
+  /** The header is sent now: where nothing of a body of unknown length is there, what comes before that is missing in it. */
+  private void flushLineage() {
+    sendLineage(getStatus(), written == 0 && !isSized);
+  }
+
+  private void sendLineage(int status) {
+    sendLineage(status, false);
+  }
+
+  private synchronized void sendLineage(int status, boolean isAlone) {
     if (left) {
       withhold(status);
       return;
@@ -53,7 +63,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
     }
     left = true;
     isShared = isShared(status);
-    String text = inbound.responseText(isShared, status, !applications.isEmpty());
+    String text = inbound.responseText(isShared, status, !applications.isEmpty(), isAlone);
     if (text != null) {
       super.addHeader(Carriers.LINEAGE_HEADER, text);
     }
@@ -91,6 +101,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
   }
 
   private void announce(long length) {
+    isSized = true;
     wanted = length > 0 ? length : Long.MAX_VALUE;
     write(0);
   }
@@ -125,7 +136,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
 
   @Override
   public void flushBuffer() throws IOException {
-    sendLineage();
+    flushLineage();
     super.flushBuffer();
   }
 
@@ -162,6 +173,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
     setResponse(below);
     written = 0;
     wanted = Long.MAX_VALUE;
+    isSized = false;
     stream = null;
     writer = null;
   }
@@ -236,7 +248,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
 
     @Override
     public void flush() throws IOException {
-      sendLineage();
+      flushLineage();
       inner.flush();
     }
 
@@ -282,7 +294,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
 
     @Override
     public void flush() throws IOException {
-      sendLineage();
+      flushLineage();
       super.flush();
     }
 

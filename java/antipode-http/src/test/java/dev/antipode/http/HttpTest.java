@@ -107,6 +107,16 @@ class HttpTest {
           response.getOutputStream().flush();
           Antipode.append(LATE);
         }
+        case "/headerAlone" -> {
+          Antipode.append(AFTER);
+          response.flushBuffer();
+          Antipode.append(LATE);
+          response.getOutputStream().write('x');
+        }
+        case "/emptyAlone" -> {
+          response.setContentLength(0);
+          response.flushBuffer();
+        }
         case "/large" -> {
           Antipode.append(AFTER);
           response.getOutputStream().write(new byte[100_000]);
@@ -297,6 +307,17 @@ class HttpTest {
         assertThat(scope.lineage()).as(path).isEqualTo(Lineage.of(AFTER));
       }
       assertThat(SEEN.get().isClosed()).as(path).isTrue();
+    }
+  }
+
+  /** PROP-16: what is written between such a header and the body is missing in it. */
+  @Test
+  void aHeaderThatLeavesAloneSaysThatItIsIncomplete() throws Exception {
+    try (LineageScope scope = Antipode.scope()) {
+      call("/inside/emptyAlone");
+      assertThat(scope.lineage()).isEqualTo(Lineage.EMPTY);
+      call("/inside/headerAlone");
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(AFTER).markedIncomplete());
     }
   }
 
