@@ -471,3 +471,13 @@ def test_the_generation_of_the_servers_grows_under_the_lock(monkeypatch: pytest.
         change()
         assert grown
         assert all(grown)
+
+
+def test_an_iterator_that_gives_no_server_is_an_answer_without_one() -> None:
+    """BAR-53: the wrapped client's own server would be judged in their place."""
+    store = join_store("posts", FakeShim, StoreOptions(replicas=lambda: iter(())))  # type: ignore[arg-type, return-value]
+    store.use_server(Target("primary", always(VISIBLE)), listed=True)
+    result = judge(0.1)
+    assert not result.satisfied
+    assert result.stores["posts"].kind is UnprovenKind.DISCOVERY
+    assert "it names no server" in result.stores["posts"].reason

@@ -298,6 +298,32 @@ async def test_the_same_by_asyncio_tasks(way: str) -> None:
     assert reasons(scope) == ["unanswered"]
 
 
+@pytest.mark.parametrize("way", ["cancelled", "given up"])
+def test_a_future_that_nobody_asks_is_joined_or_a_loss(way: str) -> None:
+    """PROP-27, PROP-14: what came of a call counts when it ends, not when its result is asked for."""
+    arrived, leaves = threading.Event(), threading.Event()
+
+    def get(request: Any, context: Any) -> bytes:
+        antipode.append(write("left"))
+        arrived.set()
+        leaves.wait(DEADLINE)
+        return b""
+
+    with serving(get=get) as target, channel_to(target) as channel, antipode.scope() as scope:
+        future = channel.unary_unary(GET).future(b"go", timeout=DEADLINE)
+        assert arrived.wait(DEADLINE)
+        if way == "cancelled":
+            future.cancel()
+            until(lambda: scope.lineage.incomplete == {""})
+            assert reasons(scope) == ["unanswered"]
+        leaves.set()
+        if way == "given up":
+            with pytest.raises(grpc.FutureTimeoutError):
+                future.result(0)
+            until(lambda: scope.lineage == Lineage([write("left")]))
+            assert scope.lineage.is_complete()
+
+
 async def test_a_cancelled_call_of_asyncio_is_a_loss() -> None:
     """PROP-27, of calls with one answer: it may have run."""
     posts, arrived = Posts(), threading.Event()

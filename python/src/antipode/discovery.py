@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs
@@ -90,13 +90,14 @@ class Discovery(Server):
         return self._words
 
     def found(
-        self, targets: Sequence[Any], named: Callable[[], None] = lambda: None, asked_at: float | None = None
+        self, given: Iterable[Any], named: Callable[[], None] = lambda: None, asked_at: float | None = None
     ) -> bool:
         """Take an answer: whoever waits here goes on at each of these servers. Return False for an empty one.
 
         named: called when the store has these servers, and before the answer stands. asked_at: when it was asked for,
         `time.monotonic()`; now, where none is given.
         """
+        targets = list(given)  # an iterator that gives nothing would pass for servers
         if not targets:
             return False
         self.store.take_answer(self, targets)

@@ -59,7 +59,9 @@ class ClientInterceptor(
             return continuation(to_send, request)
 
     def _one_answer(self, continuation: Continuation, details: Any, request: Any) -> Any:
-        return _Call(self._send(continuation, details, request), self._host)
+        call = _Call(self._send(continuation, details, request), self._host)
+        call.add_done_callback(lambda _: None)  # it joins, and marks, also where nobody asks for the result (PROP-27)
+        return call
 
     def _stream(self, continuation: Continuation, details: Any, request: Any) -> Any:
         return _Stream(self._send(continuation, details, request), ResponseStream(self._host))
@@ -78,7 +80,7 @@ class _Call:
         self._host = host
         self._scope: Scope | None = current_scope()
         self._merged = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._call, name)
@@ -87,12 +89,10 @@ class _Call:
         with self._lock:
             if self._merged or not self._call.done():
                 return
+            # Callbacks run in threads of the channel; whoever has the result meanwhile has its lineage, too.
+            with nullcontext() if self._scope is None else activate(self._scope):
+                answered(self._call.code(), self._call.trailing_metadata(), self._host)
             self._merged = True
-            metadata = self._call.trailing_metadata()
-            code = self._call.code()
-        # Callbacks run in threads of the channel.
-        with nullcontext() if self._scope is None else activate(self._scope):
-            answered(code, metadata, self._host)
 
     def result(self, timeout: float | None = None) -> Any:
         try:

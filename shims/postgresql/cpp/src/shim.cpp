@@ -116,7 +116,7 @@ std::string PostgresqlShim::Address(const std::any& target) const {
   return found.ok() ? found->address : "postgresql";
 }
 
-std::optional<Facts> PostgresqlShim::FactsOf(const std::string& place) const {
+std::optional<PostgresqlShim::Known> PostgresqlShim::FactsOf(const std::string& place) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = facts_.find(place);
   if (found == facts_.end()) return std::nullopt;
@@ -125,7 +125,7 @@ std::optional<Facts> PostgresqlShim::FactsOf(const std::string& place) const {
 
 void PostgresqlShim::KeepFacts(const std::string& place, const Facts& facts) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  facts_[place] = facts;
+  facts_[place] = {facts, std::chrono::steady_clock::now()};
 }
 
 std::string PostgresqlShim::LifeOf(const std::string& address) const {

@@ -3,6 +3,7 @@
 #define ANTIPODE_POSTGRESQL_SRC_SHIM_H_
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,8 +38,12 @@ class PostgresqlShim final : public Shim {
   void BelieveServersRebuilt() { relaxed_durability_.store(true); }
   bool relaxed_durability() const { return relaxed_durability_.load(); }
 
-  // What was found out of a server when a client of this user was wrapped; asked once a user and server.
-  std::optional<Facts> FactsOf(const std::string& place) const;
+  // What was found out of a server when a client of this user was wrapped, and when; asked again ten seconds later.
+  struct Known {
+    Facts facts;
+    std::chrono::steady_clock::time_point at;
+  };
+  std::optional<Known> FactsOf(const std::string& place) const;
   void KeepFacts(const std::string& place, const Facts& facts);
 
   // When the server of this address started, as its poller last saw it; empty where it never did.
@@ -50,7 +55,7 @@ class PostgresqlShim final : public Shim {
   std::atomic<bool> unique_timelines_{false};
   std::atomic<bool> relaxed_durability_{false};
   mutable std::mutex mutex_;
-  std::map<std::string, Facts> facts_;
+  std::map<std::string, Known> facts_;
   std::map<std::string, std::string> lives_;
 };
 

@@ -12,7 +12,7 @@ from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql import PostgresqlShim
-from pg_regions import STORE, prepare, proved
+from pg_regions import STORE, prepare, proved, until
 
 MADE = """
 CREATE FUNCTION log_it() RETURNS int LANGUAGE sql AS $$ INSERT INTO posts VALUES (random()::text, 'v') RETURNING 1 $$;
@@ -107,3 +107,22 @@ def test_a_call_behind_a_character_that_ends_like_an_escape(
             assert wrapped.execute("SELECT E'表', log_it()").fetchone() == ("表", 1)
             wrapped.commit()
             assert proved(scope)
+
+
+def test_what_is_made_between_two_wraps_counts_for_the_second(lab: PostgresqlStore, registry: None) -> None:
+    """SHIM-43: the server is asked again, where that was ten seconds ago."""
+
+    def record() -> bool:
+        with psycopg.connect(lab.url("a"), autocommit=True) as plain, antipode.scope() as scope:
+            antipode_postgresql.wrap(plain, STORE).execute("SELECT * FROM made_since")
+            return bool(scope.lineage)
+
+    with lab.connect("a", database="app") as connection:
+        with psycopg.connect(lab.url("a")) as plain:
+            antipode_postgresql.wrap(plain, STORE)
+        connection.execute("CREATE VIEW made_since AS SELECT log_it() AS id")
+        connection.execute("GRANT SELECT ON made_since TO PUBLIC")
+        try:
+            until(record, 60)
+        finally:
+            connection.execute("DROP VIEW made_since")

@@ -1,5 +1,6 @@
 // What a wrapped connection records of libpq's calls, against real servers (spec SHIM-2, SHIM-6 to SHIM-8, SHIM-11,
 // EPOCH-1).
+#include <chrono>
 #include <thread>
 
 #include "regions.h"
@@ -228,6 +229,24 @@ TEST_F(Writes, WhatLooksLikeARead) {
   regions_.Ask("a", "DROP FUNCTION noted(text) CASCADE");
   regions_.Ask("a", "DROP FUNCTION version(text)");
   regions_.Ask("a", "DROP FUNCTION noted_too(text, text) CASCADE");
+}
+
+// SHIM-43: the server is asked again, where that was ten seconds ago.
+TEST_F(Writes, WhatIsMadeBetweenTwoWrapsCountsForTheSecond) {
+  { const Connection first = regions_.Wrapped("a", {}, "asked-twice"); }
+  regions_.Ask("a", "CREATE SEQUENCE since_numbers");
+  regions_.Ask("a", "CREATE VIEW made_since AS SELECT setval('since_numbers', 7)");
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  bool is_recorded = false;
+  while (!is_recorded && std::chrono::steady_clock::now() < deadline) {
+    Connection second = regions_.Wrapped("a", {}, "asked-twice");
+    const Scope scope;
+    EXPECT_EQ(second.Exec("SELECT * FROM made_since").status(), PGRES_TUPLES_OK) << second.ErrorMessage();
+    is_recorded = !scope.lineage().OfStore("asked-twice").empty();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_TRUE(is_recorded);
+  regions_.Ask("a", "DROP SEQUENCE since_numbers CASCADE");
 }
 
 TEST_F(Writes, Copy) {

@@ -46,8 +46,8 @@ class PostgresqlShim(Shim, BranchTable):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.facts: dict[str, Facts] = {}
-        """By user and server address: what was found out when a client was wrapped."""
+        self.facts: dict[str, tuple[Facts, float]] = {}
+        """By user and server address: what was found out when a client was wrapped, and when."""
         self._rows = branch_rows.row_writer(store)
 
     @property

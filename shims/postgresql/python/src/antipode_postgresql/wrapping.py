@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,6 +30,7 @@ from antipode_postgresql.unsure import pattern_of
 _C = TypeVar("_C")
 Join: TypeAlias = Callable[[Any], Binding]
 _PROBE_S: Final = 1.0
+_FACTS_S: Final = 10.0
 _MOST_ASKED: Final = 8
 """So often a client is asked at once that names another server each time."""
 
@@ -229,12 +231,13 @@ def _maker(client: Any) -> tuple[Callable[[Join, str], Any], _Ways | None]:
 
 
 def _facts(store: Store, target: Target) -> Facts:
-    """What the server allows: asked once a server."""
+    """Return what the server allows: asked once a server, and again where that was ten seconds ago (SHIM-43)."""
     shim = store.shim
     assert isinstance(shim, PostgresqlShim)
     place = f"{target.words.get('user', '')}@{target.address}"
-    known = shim.facts.get(place)
-    if known is not None:
+    known, asked_at = shim.facts.get(place, (Facts(), -_FACTS_S))
+    now = time.monotonic()
+    if now - asked_at < _FACTS_S:
         return known
     try:
         facts = probe(target, _PROBE_S)
@@ -244,8 +247,8 @@ def _facts(store: Store, target: Target) -> Facts:
             f"{store.name}: {target.address} does not answer yet ({error}); its rights are asked when it does",
             code="AP507",
         )
-        return Facts()
-    shim.facts[place] = facts
+        return known
+    shim.facts[place] = (facts, now)
     say_what_lacks(store.name, target, facts)
     if not facts.marks:
         words = NO_TABLE.format(store=store.name, user=facts.user)

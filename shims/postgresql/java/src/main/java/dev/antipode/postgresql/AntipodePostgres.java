@@ -198,7 +198,7 @@ public final class AntipodePostgres {
         if (!why.isEmpty() && options.onUnfit() == OnUnfit.RAISE) {
           throw new UnfitStoreException(why + ". StoreOptions.onUnfit(UNPROVEN) lets the service start");
         }
-        binding.unsure(shim.unsure.computeIfAbsent(place, first -> Unsure.of(Asking.ask(physical, Unsure.QUESTION))));
+        binding.unsure(shim.unsureAt(place, physical));
         unfit.put(target.address(), why);
       }
       isReached = true;

@@ -12,6 +12,7 @@ import dev.antipode.shim.Server;
 import dev.antipode.shim.Shim;
 import dev.antipode.shim.Visibility;
 import java.io.IOException;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -21,6 +22,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
+import org.postgresql.core.BaseConnection;
 
 /**
  * What knows PostgreSQL. Positions: epoch = system, timeline and its word; counter = place in the log. Judges at a server,
@@ -41,9 +43,19 @@ public final class PostgresqlShim extends Shim {
   final Map<String, String> fitness = new ConcurrentHashMap<>();
 
   /** By user and address: what the database has that makes texts unsure. */
-  final Map<String, Unsure> unsure = new ConcurrentHashMap<>();
+  private final Map<String, Unsure> unsure = new ConcurrentHashMap<>();
 
   private volatile Properties credentials = new Properties();
+
+  /** Returns what the database has that makes texts unsure: it is asked again where that was ten seconds ago (SHIM-43). */
+  Unsure unsureAt(String place, BaseConnection physical) throws SQLException {
+    Unsure known = unsure.get(place);
+    if (known == null || known.isOld()) {
+      known = Unsure.of(Asking.ask(physical, Unsure.QUESTION));
+      unsure.put(place, known);
+    }
+    return known;
+  }
 
   /** A shim that serves no store yet. */
   public PostgresqlShim() {}

@@ -44,10 +44,18 @@ final class Unsure {
   private static final String IN_WORDS = "[\\w$\\x{80}-\\x{10ffff}]";
   private static final Unsure OF_ALL = new Unsure(Pattern.compile(""));
 
+  private static final long STANDS_NANOS = 10_000_000_000L;
+
   private final Pattern pattern; // null where nothing is unsure
+  private final long askedAt = System.nanoTime();
 
   private Unsure(Pattern pattern) {
     this.pattern = pattern;
+  }
+
+  /** Returns whether the question is to be asked again. */
+  boolean isOld() {
+    return System.nanoTime() - askedAt > STANDS_NANOS;
   }
 
   /** Return what an answer to the question says; where there is none, any text may write. */

@@ -237,6 +237,27 @@ class TransactionsTest extends QuietRegion {
     assertThat(lineage.ids()).as(text).hasSize(1);
   }
 
+  @Test
+  void whatIsMadeBetweenTwoWrapsCountsForTheSecond_SHIM_43() throws SQLException {
+    String store = "own-" + newKey();
+    String view = "made_" + newKey().replace('-', '_');
+    region().wrap("a", StoreOptions.named(store)).getConnection().close();
+    try (Connection other = region().plain("a", "postgres").getConnection(); Statement statement = other.createStatement()) {
+      statement.execute("CREATE SEQUENCE " + view + "_s");
+      statement.execute("CREATE VIEW " + view + " AS SELECT setval('" + view + "_s', 7)");
+      statement.execute("GRANT ALL ON " + view + ", " + view + "_s TO PUBLIC");
+    }
+    Region.until(() -> {
+      DataSource second = region().wrap("a", StoreOptions.named(store));
+      Lineage lineage = Region.inScope(second, connection -> {
+        try (Statement statement = connection.createStatement()) {
+          statement.executeQuery("SELECT * FROM " + view).close();
+        }
+      });
+      return lineage.ids().size() == 1;
+    }, "the second wrap knows of the view");
+  }
+
   /** Who ends it then nobody here sees: its name is none that is told apart, or its connection is gone. */
   @ParameterizedTest
   @ValueSource(strings = {"E'%s'", "'%s'"})
