@@ -292,6 +292,22 @@ def test_what_is_left_unread_holds_nothing_up(any_posts: Posts, left: str, strea
     client.close()
 
 
+def test_the_first_statement_of_a_lost_connection_fails_as_the_plain_clients(any_posts: Posts) -> None:
+    """SHIM-2: our question comes before it, and is the one that meets the loss."""
+    errors = []
+    for is_wrapped in (False, True):
+        connection = any_posts.open("pymysql", "a", autocommit=True)
+        number = connection.thread_id()
+        there = f"SELECT 1 FROM information_schema.processlist WHERE id = {number}"
+        with closing(any_posts.lab.client("a", autocommit=True)) as other:
+            run(other, f"KILL {number}")
+            until(lambda: not run(other, there), 60)  # noqa: B023
+        with antipode.scope(), pytest.raises(pymysql.err.MySQLError) as caught:
+            run(any_posts.wrap(connection) if is_wrapped else connection, "SELECT 1")
+        errors.append(repr(caught.value))
+    assert errors[0] == errors[1]
+
+
 def test_a_reset_of_a_lost_connection_fails_as_the_plain_clients(any_posts: Posts) -> None:
     """SHIM-2: our question comes before, and is the one that meets the loss."""
     connection = any_posts.open("connector", "a", autocommit=False)

@@ -134,8 +134,9 @@ class Driving:
         except Late:
             if read is not None:
                 read.late()
-        except Exception:  # our own question: its errors are not the application's (SHIM-2)
-            pass
+        except Exception as error:  # our own question: its errors are not the application's (SHIM-2)
+            if not self._antipode_open(error):  # but a loss is one that the application's statement would meet
+                raise
 
     async def _antipode_settle(self) -> None:
         """Whatever the application has left unread of the statement before is over."""
