@@ -35,15 +35,33 @@ std::uint64_t NextNumber() {
   return ++last;
 }
 
+// Takes the layers from this one on off; those above it are given to `above` first.
+template <typename Above>
+void TakeOff(std::size_t from, const Above& above) {
+  std::vector<Layer>& stack = TheLayers().stack;
+  while (stack.size() > from) {
+    const Layer left = std::move(stack.back());  // taken off first: what it held may look at the context
+    stack.pop_back();
+    hooks::Left(left.token);
+    if (stack.size() > from) above(left);
+  }
+}
+
 // A child begins without any: what runs there is not the parent's request (SCOPE-13).
 void ForgetInChild() {
   static const bool once = [] {
     OnForkInChild([] {
-      if (Layers::alive && !TheLayers().stack.empty()) Leave(TheLayers().stack.front().number);
+      if (Layers::alive) TakeOff(0, [](const Layer&) {});
     });
     return true;
   }();
   static_cast<void>(once);
+}
+
+// SCOPE-33: its block may go on, and nothing that it writes is in it any more.
+void NoteAbove(const Layer& layer) {
+  if (!layer.is_block || layer.context.scope == nullptr || layer.context.scope->closed()) return;
+  layer.context.scope->MarkIncomplete("unscoped", {}, "the scope round it ended while it was current");
 }
 
 }  // namespace
@@ -70,11 +88,7 @@ bool Leave(std::uint64_t entered) {
   std::vector<Layer>& stack = TheLayers().stack;
   for (std::size_t i = stack.size(); i-- > 0;) {
     if (stack[i].number != entered) continue;
-    while (stack.size() > i) {
-      const Layer left = std::move(stack.back());  // taken off first: what it held may look at the context
-      stack.pop_back();
-      hooks::Left(left.token);
-    }
+    TakeOff(i, NoteAbove);
     return true;
   }
   return false;

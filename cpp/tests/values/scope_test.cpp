@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include "antipode/carry.h"
@@ -90,6 +91,15 @@ TEST(Scopes, ThatAreClosedAreMarkedForWhatTheyDrop_SCOPE_4) {
 }
 
 // What the thread writes behind it is of what was current before.
+TEST(Scopes, ThatGoWithTheOneRoundThemAreIncomplete_SCOPE_33) {
+  const Isolation isolation;
+  auto outer = std::make_unique<Scope>();
+  const Scope within;
+  outer.reset();
+  EXPECT_EQ(CurrentScope(), nullptr);
+  EXPECT_FALSE(within.lineage().IsComplete());
+}
+
 TEST(Scopes, ThatAnotherThreadEndsAreNoLongerCurrent_SCOPE_3) {
   const Isolation isolation;
   const auto ended = [] {
