@@ -1,9 +1,9 @@
 package dev.antipode;
 
 import dev.antipode.history.Recorder;
-import dev.antipode.records.Counts;
+import dev.antipode.observer.ObservedScope;
+import dev.antipode.observer.Observers;
 import dev.antipode.telemetry.CallSite;
-import dev.antipode.telemetry.Telemetry;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.ContextKey;
 import io.opentelemetry.context.ImplicitContextKeyed;
@@ -22,7 +22,7 @@ import java.util.function.UnaryOperator;
  *
  * <p>It closes when what opened it ends, or by {@link #stop}; what is appended later is dropped and counted, with a warning.
  */
-public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
+public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, ObservedScope {
   private static final ContextKey<LineageScope> KEY = ContextKey.named("antipode-scope");
   private static final int MOST_GAPS = 100;
 
@@ -33,7 +33,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   // Under the lock; what is volatile is read without it.
   private volatile Lineage lineage;
-  private Lineage inbound;
+  private volatile Lineage inbound;
   private final Changes changes = new Changes();
   private final Removals removals = new Removals();
   private final PendingWrites pending = new PendingWrites();
@@ -61,7 +61,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     this.inbound = this.lineage;
     ScopeLog.know(this.lineage);
     this.site = kind == ScopeKind.REQUEST ? kind.word() : CallSite.current();
-    Counts.opened(kind);
+    Observers.events().onScopeOpened(kind);
   }
 
   // Making one
@@ -125,6 +125,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   }
 
   /** What opened it. */
+  @Override
   public ScopeKind kind() {
     return kind;
   }
@@ -165,10 +166,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   /** What this scope has beyond what it was opened with: what a response carries back (PROP-13). */
   public Lineage additions() {
     Lineage now = lineage();
-    Lineage before;
-    synchronized (lock) {
-      before = inbound;
-    }
+    Lineage before = inbound;
     return now == before ? Lineage.EMPTY : now.addedTo(before);
   }
 
@@ -237,10 +235,9 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   }
 
   /** Whether it is of a request or message that itself brought a lineage (REC-18). */
+  @Override
   public boolean hasBrought() {
-    synchronized (lock) {
-      return inbound.hasContent() && (kind == ScopeKind.REQUEST || kind == ScopeKind.MESSAGE);
-    }
+    return inbound.hasContent() && (kind == ScopeKind.REQUEST || kind == ScopeKind.MESSAGE);
   }
 
   private void join(Lineage other, boolean filter) {
@@ -310,7 +307,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     }
     for (String store : stores.length == 0 ? new String[] {""} : stores) {
       noteGap(reason, store, detail);
-      Telemetry.incomplete(reason, store);
+      Observers.events().onLineageIncomplete(reason, store, current(), true);
     }
   }
 
@@ -396,7 +393,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     synchronized (lock) {
       lineage = lineage.without(id);
     }
-    Telemetry.dropped("implausible", "write");
+    Observers.events().onLineageDropped("implausible", "write");
     markIncomplete("implausible", detail, id.store());
   }
 
@@ -475,6 +472,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   }
 
   /** What opened it: what {@link #endpoint} was told where that is known, else the site. */
+  @Override
   public String openedBy() {
     Supplier<String> route = endpoint;
     String known = route == null ? null : route.get();
@@ -482,6 +480,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   }
 
   /** Of a message: the logical name of the store that it came from; empty where no shim knows it. */
+  @Override
   public String queue() {
     return queue;
   }

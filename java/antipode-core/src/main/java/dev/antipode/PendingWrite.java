@@ -1,7 +1,7 @@
 package dev.antipode;
 
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.records.Counts;
+import dev.antipode.observer.Observers;
 import dev.antipode.telemetry.CallSite;
 
 /**
@@ -28,7 +28,7 @@ public final class PendingWrite {
   }
 
   private static String notedSite(String store) {
-    Counts.add("writes", "", store); // for dry-run's summaries (REC-16)
+    Observers.events().onWriteBegun(store);
     return CallSite.current();
   }
 

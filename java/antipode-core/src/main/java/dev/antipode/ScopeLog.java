@@ -1,9 +1,9 @@
 package dev.antipode;
 
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.records.Findings;
+import dev.antipode.observer.Observers;
+import dev.antipode.observer.WriteSite;
 import dev.antipode.telemetry.CallSite;
-import dev.antipode.telemetry.Telemetry;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
@@ -58,7 +58,7 @@ public final class ScopeLog {
       return Lineage.EMPTY;
     }
     String where = CallSite.current();
-    Telemetry.incomplete("unscoped", "", null);
+    Observers.events().onLineageIncomplete("unscoped", "", null, true);
     Logs.warn(
         "AP418",
         "unscoped " + where,
@@ -72,10 +72,7 @@ public final class ScopeLog {
   public static void orphan(String store) {
     knowLineage();
     String where = CallSite.current();
-    Telemetry.writeLost("orphan", store, where);
-    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
-      Findings.orphan(where, store);
-    }
+    Observers.events().onWriteLost("orphan", store, where);
     Logs.warn(
         "AP401",
         "orphan " + where,
@@ -87,10 +84,7 @@ public final class ScopeLog {
   static void tooLate(String store, String scopesSite) {
     knowLineage();
     String where = CallSite.current();
-    Telemetry.writeLost("closed", store, where);
-    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
-      Findings.lateWrite(where, store, "closed");
-    }
+    Observers.events().onWriteLost("closed", store, where);
     Logs.warn(
         "AP402",
         "closed-scope " + where,
@@ -100,11 +94,7 @@ public final class ScopeLog {
 
   /** A write after the response's header had left (PROP-16). */
   static void afterHeader(String store) {
-    String where = CallSite.current();
-    Telemetry.writeLate(store, where);
-    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
-      Findings.lateWrite(where, store, "sent");
-    }
+    Observers.events().onWriteLate(store, CallSite.current());
   }
 
   /**
@@ -121,7 +111,7 @@ public final class ScopeLog {
       String where = CallSite.current();
       all.stream()
           .filter(write -> !uncommitted.contains(write) && !write.isUnknown())
-          .forEach(write -> Findings.concurrentWrite(where, write.store(), write.site()));
+          .forEach(write -> Observers.events().onWriteConcurrent(where, new WriteSite(write.store(), write.site())));
     }
   }
 
@@ -135,10 +125,8 @@ public final class ScopeLog {
     String names = uncommitted.stream().map(PendingWrite::store).distinct().sorted().collect(Collectors.joining(", "));
     Settings now = ProcessSettings.inForce();
     boolean dryRun = now.mode() == Mode.DRY_RUN;
-    Telemetry.finding("published_before_commit", where);
-    if (dryRun) {
-      uncommitted.forEach(write -> Findings.publishedBeforeCommit(where, write.store(), write.site()));
-    }
+    Observers.events().onLineageLeftEarly(
+        where, uncommitted.stream().map(write -> new WriteSite(write.store(), write.site())).toList());
     if (now.onPending() == OnPending.RAISE) {
       throw new PendingWriteException(
           "a lineage leaves before the commit of " + names + ": readers cannot wait for it. Publish after commit. (site: "

@@ -8,7 +8,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Settings;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
-import dev.antipode.telemetry.Outcome;
+import dev.antipode.observer.Outcome;
 import dev.antipode.testing.Isolated;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -3,11 +3,11 @@ package dev.antipode.barrier;
 import dev.antipode.Logs;
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
+import dev.antipode.observer.Observers;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Shim;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.Watch;
-import dev.antipode.telemetry.Telemetry;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -380,7 +380,7 @@ final class Asker {
     }
     inside.reach.answered();
     if (shim.ownPace().isZero()) { // such a shim counts its questions by itself
-      Telemetry.request(inside.store.name(), wanted ? "wait" : "probe");
+      Observers.events().onServerAsked(inside.store.name(), wanted ? "wait" : "probe");
     }
     renewal.endQuestion(Ticks.now() - beganAt);
     Proof proof = inside.proofs.answered();
@@ -447,7 +447,7 @@ final class Asker {
     closeChannel();
     long now = Ticks.now();
     inside.reach.failed(askedAt, now, words(error));
-    Telemetry.request(inside.store.name(), "probe");
+    Observers.events().onServerAsked(inside.store.name(), "probe");
     if (!inside.reach.isOut(now)) {
       return;
     }

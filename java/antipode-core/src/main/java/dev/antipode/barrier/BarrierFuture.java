@@ -1,9 +1,9 @@
 package dev.antipode.barrier;
 
 import dev.antipode.BarrierResult;
+import dev.antipode.observer.Observers;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.telemetry.CallSite;
-import dev.antipode.telemetry.Telemetry;
 import io.opentelemetry.context.Context;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -30,7 +30,7 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
 
   private BarrierFuture(Plan plan, Executor executor) {
     this.executor = executor == null ? EngineThreads.FUTURES : executor;
-    this.site = Telemetry.isCollected() ? CallSite.current() : null;
+    this.site = Observers.events().wantsBarrierSites() ? CallSite.current() : null;
     this.waits = new BarrierWaits(plan);
   }
 

@@ -10,10 +10,10 @@ import dev.antipode.PendingWrite;
 import dev.antipode.StoreResult;
 import dev.antipode.Verdict;
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.records.Records;
+import dev.antipode.observer.Observers;
+import dev.antipode.observer.Outcome;
 import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.CallSite;
-import dev.antipode.telemetry.Outcome;
 import io.opentelemetry.context.Context;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -98,7 +98,7 @@ public final class Barriers {
     if (result.satisfied() && !leftOut) {
       FreePath.remember(plan, result);
       if (!plan.asked().isEmpty()) {
-        Records.countEnforced();
+        Observers.events().onBarrierEnforced();
       }
     }
     Enforcement.enforce(plan, result);
@@ -152,7 +152,7 @@ public final class Barriers {
       warnVacuous(plan, site == null ? CallSite.current() : site);
     }
     if (waited) {
-      BarrierTelemetry.waited(waits, result, outcome, context, site);
+      Observers.events().onBarrierWaited(new EndedBarrier(waits, result, outcome, context, site));
     }
   }
 

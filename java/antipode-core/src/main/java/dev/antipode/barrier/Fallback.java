@@ -12,7 +12,7 @@ import dev.antipode.Policy;
 import dev.antipode.Reading;
 import dev.antipode.Verdict;
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.telemetry.Telemetry;
+import dev.antipode.observer.Observers;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.Scope;
 import java.util.ArrayList;
@@ -125,9 +125,9 @@ public final class Fallback {
     int most = ProcessSettings.inForce().maxFallbacks();
     if (RUNNING.incrementAndGet() > most) {
       RUNNING.decrementAndGet();
-      Telemetry.fallback("refused");
+      Observers.events().onFallback("refused");
       throw new BarrierTimeoutException("AP114", "no fallback: " + most + " run already\n" + result.explain(), result);
     }
-    Telemetry.fallback("run");
+    Observers.events().onFallback("run");
   }
 }

@@ -2,7 +2,6 @@ package dev.antipode.barrier;
 
 import dev.antipode.Ordered;
 import dev.antipode.WriteId;
-import dev.antipode.records.Records;
 import dev.antipode.shim.Server;
 import java.util.List;
 import java.util.Set;
@@ -16,10 +15,6 @@ public final class Following {
   private static final Set<Followed> ALL = ConcurrentHashMap.newKeySet();
   private static volatile int most = 1000;
   private static volatile long followFor = TimeUnit.SECONDS.toNanos(30);
-
-  static {
-    Records.atExit(Following::giveUpAll);
-  }
 
   private Following() {}
 

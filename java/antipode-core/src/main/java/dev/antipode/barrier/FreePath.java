@@ -10,9 +10,9 @@ import dev.antipode.Reach;
 import dev.antipode.UnflushedChanges;
 import dev.antipode.WriteId;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.observer.Outcome;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
-import dev.antipode.telemetry.Outcome;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -12,6 +12,7 @@ import dev.antipode.Reach;
 import dev.antipode.Settings;
 import dev.antipode.UnflushedChanges;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.observer.Observers;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.CallSite;
@@ -55,7 +56,7 @@ final class Planner {
           "Antipode.barrier() was called in a process that has registered no store: wrap a client, or register the "
               + "store that it should wait for. (site: " + CallSite.current() + ")");
     }
-    Announcement.announce();
+    Observers.events().onWorkBegun();
     List<String> names = options.stores();
     if (names != null) {
       if (names.isEmpty()) {

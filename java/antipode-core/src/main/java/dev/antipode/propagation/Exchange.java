@@ -9,9 +9,8 @@ import dev.antipode.ScopeLog;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.history.MessageNames;
 import dev.antipode.history.Recorder;
+import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Carriers.Arrived;
-import dev.antipode.records.Findings;
-import dev.antipode.telemetry.Telemetry;
 import dev.antipode.trust.Decision;
 import dev.antipode.trust.Direction;
 import dev.antipode.trust.Judgement;
@@ -60,13 +59,13 @@ final class Exchange {
       gaps.forEach(gap -> scope.noteGap(gap[0], "", gap[1]));
       tell(scope);
       if (gaps.isEmpty() && ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
-        lineage.incomplete().forEach(store -> Findings.received(store, scope));
+        lineage.incomplete().forEach(store -> Observers.events().onIncompleteLineageReceived(store, scope));
       }
     }
 
     /** Counts what is missing, as of this scope; null: of none (OBS-2, REC-17). */
     void tell(LineageScope scope) {
-      missing.forEach(reason -> Telemetry.incomplete(reason, "", scope));
+      missing.forEach(reason -> Observers.events().onLineageIncomplete(reason, "", scope, true));
     }
 
     private void gap(String reason, String detail) {
@@ -109,7 +108,7 @@ final class Exchange {
         taken.lineage = joined;
       } catch (MalformedLineageException e) {
         malformed = true;
-        Telemetry.dropped("malformed", direction.word());
+        Observers.events().onLineageDropped("malformed", direction.word());
       }
     }
     ScopeLog.know(taken.lineage);
@@ -119,7 +118,7 @@ final class Exchange {
           + ") than is read of one receipt: 16 texts, 16384 octets, 512 entries";
       taken.gap("oversize", detail);
       taken.missing.add("oversize");
-      Telemetry.dropped("oversize", direction.word());
+      Observers.events().onLineageDropped("oversize", direction.word());
       Logs.warn("AP408", "oversize " + direction, detail + ". The rest is missing.", "dropped");
       taken.lineage = taken.lineage.markedIncomplete();
     }
@@ -131,7 +130,7 @@ final class Exchange {
       Logs.warn("AP405", "malformed " + direction, detail + ": what it held is missing.", "dropped");
       taken.lineage = taken.lineage.markedIncomplete();
     } else if (taken.lineage.hasContent()) {
-      Telemetry.size(direction.word(), taken.lineage.serialize().length());
+      Observers.events().onLineageSized(direction.word(), taken.lineage.serialize().length());
     }
     return taken;
   }
@@ -198,7 +197,8 @@ final class Exchange {
     if (fitted != lineage) {
       Set<String> leftOut = new TreeSet<>(lineage.stores());
       leftOut.removeAll(fitted.stores());
-      leftOut.forEach(store -> Telemetry.incomplete("budget", store));
+      leftOut.forEach(
+          store -> Observers.events().onLineageIncomplete("budget", store, LineageScope.current(), true));
       Logs.warn(
           "AP406",
           "budget",
@@ -210,7 +210,7 @@ final class Exchange {
 
   private static String text(Lineage lineage, TrustSettings trust, Direction direction) {
     String text = Judgement.outgoing(lineage.serialize(), trust, direction.purpose(), Instant.now());
-    Telemetry.size(direction.word(), text.length());
+    Observers.events().onLineageSized(direction.word(), text.length());
     return text;
   }
 
@@ -232,7 +232,7 @@ final class Exchange {
   static Lineage leavingWithCall(LineageScope scope, String target) {
     Lineage lineage = outgoing(scope);
     if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
-      Findings.passedOn(scope, target);
+      Observers.events().onLineagePassedOn(scope, target);
     }
     return lineage;
   }
@@ -240,10 +240,12 @@ final class Exchange {
   private static Lineage outgoing(LineageScope scope) {
     Lineage lineage = scope.outgoing();
     if (scope.isStreaming()) {
-      Telemetry.incomplete("streaming", "");
+      Observers.events().onLineageIncomplete("streaming", "", LineageScope.current(), true);
     }
     if (!scope.pending().isEmpty()) {
-      scope.pendingStores().forEach(store -> Telemetry.incompleteAlone("pending", store));
+      // There is a record of the pending write itself.
+      scope.pendingStores().forEach(
+          store -> Observers.events().onLineageIncomplete("pending", store, scope, false));
     }
     return lineage;
   }

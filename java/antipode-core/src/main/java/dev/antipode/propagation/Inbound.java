@@ -5,9 +5,9 @@ import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
-import dev.antipode.barrier.Announcement;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.history.Recorder;
+import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Carriers.Arrived;
 import dev.antipode.trust.Caller;
 import dev.antipode.trust.Decision;
@@ -54,7 +54,7 @@ public final class Inbound implements AutoCloseable {
   public Inbound(Arrived came, Caller sender, boolean edge) {
     this.sender = sender;
     this.edge = edge;
-    Announcement.announce();
+    Observers.events().onWorkBegun();
     if (!came.hasLineage()) {
       this.scope = LineageScope.create(Lineage.EMPTY, ScopeKind.REQUEST);
       return;

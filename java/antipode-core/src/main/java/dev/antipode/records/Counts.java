@@ -38,7 +38,7 @@ public final class Counts {
   }
 
   /** A scope was opened: a request's and a message's are counted. */
-  public static void opened(ScopeKind kind) {
+  static void opened(ScopeKind kind) {
     if (kind == ScopeKind.REQUEST) {
       add(REQUESTS);
     } else if (kind == ScopeKind.MESSAGE) {

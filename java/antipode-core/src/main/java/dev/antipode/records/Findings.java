@@ -1,6 +1,6 @@
 package dev.antipode.records;
 
-import dev.antipode.LineageScope;
+import dev.antipode.observer.ObservedScope;
 import dev.antipode.telemetry.CallSite;
 import io.opentelemetry.api.trace.Span;
 import io.opentelemetry.api.trace.SpanContext;
@@ -14,7 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Dry-run's records of what scopes lose, and of what leaves them (spec REC). Made by those who are in dry-run alone. */
 public final class Findings {
-  private static final Map<LineageScope, Set<String>> PASSED = Collections.synchronizedMap(new WeakHashMap<>());
+  private static final Map<ObservedScope, Set<String>> PASSED = Collections.synchronizedMap(new WeakHashMap<>());
 
   private Findings() {}
 
@@ -54,12 +54,12 @@ public final class Findings {
   }
 
   /** A lineage came in incomplete, for this scope. */
-  public static void received(String store, LineageScope scope) {
+  public static void received(String store, ObservedScope scope) {
     incomplete("received", store, "", scope);
   }
 
   /** A scope's lineage became incomplete at this site; null: that of none. */
-  public static void incomplete(String reason, String store, String site, LineageScope scope) {
+  public static void incomplete(String reason, String store, String site, ObservedScope scope) {
     Map<String, Object> record = Records.head("incomplete");
     if (!site.isEmpty()) {
       record.put("site", site);
@@ -91,7 +91,7 @@ public final class Findings {
   }
 
   /** A lineage that a message or request had brought leaves with a call, in a trace that is sampled (REC-18). */
-  public static void passedOn(LineageScope scope, String target) {
+  public static void passedOn(ObservedScope scope, String target) {
     SpanContext trace = Span.current().getSpanContext();
     if (!trace.isValid() || !scope.hasBrought() || !Records.isSampled(trace)) {
       return;
@@ -107,7 +107,7 @@ public final class Findings {
   }
 
   /** Where a lineage came from (REC-7); asked while the request runs, which knows its route by now. */
-  public static Map<String, Object> origin(LineageScope scope) {
+  public static Map<String, Object> origin(ObservedScope scope) {
     Map<String, Object> origin = new LinkedHashMap<>();
     if (scope == null) {
       origin.put("scope", "task");

@@ -1,5 +1,6 @@
 package dev.antipode.records;
 
+import dev.antipode.barrier.Following;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.configuration.Setting;
 import io.opentelemetry.api.common.Attributes;
@@ -11,7 +12,6 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -27,7 +27,6 @@ public final class Records {
   private static final long PID = ProcessHandle.current().pid();
   private static final long STARTED = System.currentTimeMillis() / 1000;
   private static final AtomicBoolean HOOKED = new AtomicBoolean();
-  private static final List<Runnable> AT_EXIT = new CopyOnWriteArrayList<>();
   private static final Summaries SUMMARIES = new Summaries();
   static final HeldRecords HELD = new HeldRecords();
   private static final RecordWriter WRITER =
@@ -115,7 +114,7 @@ public final class Records {
   }
 
   /** Counts a barrier that judged what it was asked about, and passed, where the process enforces (REC-26). */
-  public static void countEnforced() {
+  static void countEnforced() {
     Counts.enforced();
     if (!WRITER.isUsed() && ProcessSettings.inForce().said(Setting.RECORDS) != null) {
       start();
@@ -139,17 +138,12 @@ public final class Records {
     return due;
   }
 
-  /** Has this run when the process ends, before the last flush. */
-  public static void atExit(Runnable work) {
-    AT_EXIT.add(work);
-  }
-
   /**
    * The process ends: what is still followed is recorded as not seen (REC-5), what was held back and counted is written, and
    * all is flushed (REC-2).
    */
   public static void end() {
-    AT_EXIT.forEach(Runnable::run);
+    Following.giveUpAll();
     Repeats.giveUpAll();
     if (WRITER.isUsed()) {
       due(true).forEach(WRITER::put);

@@ -1,7 +1,7 @@
 package dev.antipode.shim;
 
 import dev.antipode.Logs;
-import dev.antipode.telemetry.Telemetry;
+import dev.antipode.observer.Observers;
 import dev.antipode.wire.Names;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -129,7 +129,7 @@ public final class HybridClock {
       }
       refused++;
     }
-    Telemetry.dropped("implausible", "write");
+    Observers.events().onLineageDropped("implausible", "write");
     Logs.warn(
         "AP413",
         "clock",

@@ -1,5 +1,6 @@
 package dev.antipode.telemetry;
 
+import dev.antipode.observer.Outcome;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import io.opentelemetry.api.OpenTelemetry;

@@ -1,9 +1,7 @@
 package dev.antipode.telemetry;
 
-import dev.antipode.LineageScope;
-import dev.antipode.Mode;
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.records.Findings;
+import dev.antipode.observer.Outcome;
 import dev.antipode.shim.Registry;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.api.common.AttributeKey;
@@ -24,13 +22,8 @@ public final class Telemetry {
   public static final String INSTRUMENTATION = "dev.antipode";
 
   private static final int MOST_SITES = 1000;
-  private static final AttributeKey<String> REASON = AttributeKey.stringKey("antipode.reason");
-  private static final AttributeKey<String> DIRECTION = AttributeKey.stringKey("antipode.direction");
-  private static final AttributeKey<String> STORE = AttributeKey.stringKey("antipode.store");
   private static final AttributeKey<String> SITE = AttributeKey.stringKey("antipode.site");
   private static final AttributeKey<String> KIND = AttributeKey.stringKey("antipode.kind");
-  private static final AttributeKey<String> OUTCOME = AttributeKey.stringKey("antipode.outcome");
-  private static final AttributeKey<String> PURPOSE = AttributeKey.stringKey("antipode.purpose");
 
   private static final Set<String> SITES = ConcurrentHashMap.newKeySet();
   private static final Map<String, String> MARKS_MISSING = new ConcurrentHashMap<>();
@@ -99,11 +92,21 @@ public final class Telemetry {
   }
 
   /** A store as an attribute: names come over the wire, so that of one that is unknown here is {@code other} (OBS-13). */
-  private static String known(String store) {
+  static String known(String store) {
     boolean isKnown = store.isEmpty()
         || Registry.current().get(store) != null
         || ProcessSettings.inForce().stores().contains(store);
     return isKnown ? store : CallSite.UNKNOWN;
+  }
+
+  /** Keep why this process may not mark a store's epochs; null: it may (EPOCH-26). */
+  static void marksMissing(String store, String reason) {
+    start();
+    if (reason == null) {
+      MARKS_MISSING.remove(store);
+    } else {
+      MARKS_MISSING.put(store, reason);
+    }
   }
 
   /** Forgets instruments and counts (tests). */
@@ -119,66 +122,8 @@ public final class Telemetry {
     MARKS_MISSING.clear();
   }
 
-  /** A lineage was not taken: {@code untrusted}, {@code malformed}, {@code seal} or {@code implausible}. */
-  public static void dropped(String reason, String direction) {
-    instruments().lineageDropped.add(1, Attributes.of(REASON, reason, DIRECTION, direction));
-  }
-
-  /** A lineage became incomplete in this process; dry-run writes a record of it, too (REC-17). */
-  public static void incomplete(String reason, String store) {
-    incomplete(reason, store, LineageScope.current());
-  }
-
-  /** The same of this scope; null: of none. */
-  public static void incomplete(String reason, String store, LineageScope scope) {
-    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
-      Findings.incomplete(reason, store, CallSite.current(), scope);
-    }
-    incompleteAlone(reason, store);
-  }
-
-  /** The same where something else is recorded: the write itself that is pending. */
-  public static void incompleteAlone(String reason, String store) {
-    instruments().lineageIncomplete.add(1, Attributes.of(REASON, reason, STORE, known(store)));
-  }
-
-  /** A lineage of so many bytes went in this direction. */
-  public static void size(String direction, int length) {
-    instruments().lineageSize.record(length, Attributes.of(DIRECTION, direction));
-  }
-
-  /** A write was appended outside any scope ({@code orphan}) or after its scope had ended ({@code closed}). */
-  public static void writeLost(String reason, String store, String site) {
-    instruments().writeLost.add(1, Attributes.of(REASON, reason, STORE, known(store), SITE, bounded(site)));
-  }
-
-  /** A write was made after the response's header had left. */
-  public static void writeLate(String store, String site) {
-    instruments().writeLate.add(1, Attributes.of(STORE, known(store), SITE, bounded(site)));
-  }
-
   /** Dry-run found something: {@code behind}, {@code stale}, {@code published_before_commit}. */
   public static void finding(String kind, String site) {
     instruments().findingCount.add(1, Attributes.of(KIND, kind, SITE, bounded(site)));
-  }
-
-  /** A fallback read was {@code run} or {@code refused}. */
-  public static void fallback(String outcome) {
-    instruments().fallbackCount.add(1, Attributes.of(OUTCOME, outcome));
-  }
-
-  /** A server was asked because somebody waits: {@code wait}, {@code probe} or {@code mark}. */
-  public static void request(String store, String purpose) {
-    instruments().waitRequests.add(1, Attributes.of(STORE, store, PURPOSE, purpose));
-  }
-
-  /** A shim says that it may not mark this store's epochs, and why; null: it may (EPOCH-26). */
-  public static void marksMissing(String store, String reason) {
-    start();
-    if (reason == null) {
-      MARKS_MISSING.remove(store);
-    } else {
-      MARKS_MISSING.put(store, reason);
-    }
   }
 }

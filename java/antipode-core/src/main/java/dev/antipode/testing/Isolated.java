@@ -2,7 +2,6 @@ package dev.antipode.testing;
 
 import dev.antipode.Logs;
 import dev.antipode.ScopeLog;
-import dev.antipode.barrier.Announcement;
 import dev.antipode.barrier.BarrierLog;
 import dev.antipode.barrier.Following;
 import dev.antipode.configuration.ProcessSettings;
@@ -10,6 +9,7 @@ import dev.antipode.history.Recorder;
 import dev.antipode.records.Records;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
+import dev.antipode.telemetry.Announcement;
 import dev.antipode.telemetry.Telemetry;
 
 /**

@@ -2,7 +2,7 @@ package dev.antipode.trust;
 
 import dev.antipode.Logs;
 import dev.antipode.Trust;
-import dev.antipode.telemetry.Telemetry;
+import dev.antipode.observer.Observers;
 
 /** Says what came of a judgement, and which setting would change it (TRUST-27 to TRUST-30). */
 public final class TrustLog {
@@ -12,7 +12,7 @@ public final class TrustLog {
   public static void report(Decision decision, Direction direction, String sender) {
     Reason reason = decision.reason();
     boolean sealed = reason == Reason.SEAL || reason == Reason.EXPIRED;
-    Telemetry.dropped(sealed ? "seal" : "untrusted", direction.word());
+    Observers.events().onLineageDropped(sealed ? "seal" : "untrusted", direction.word());
     String cure = cureOf(reason);
     if (cure == null) {
       return; // the operator asked for exactly this

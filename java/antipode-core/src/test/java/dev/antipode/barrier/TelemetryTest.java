@@ -16,8 +16,9 @@ import dev.antipode.WriteId;
 import dev.antipode.barrier.FakeShim.Fake;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
+import dev.antipode.observer.Observers;
+import dev.antipode.observer.Outcome;
 import dev.antipode.shim.Visibility;
-import dev.antipode.telemetry.Outcome;
 import dev.antipode.telemetry.Telemetry;
 import dev.antipode.testing.AntipodeIsolated;
 import io.opentelemetry.api.common.AttributeKey;
@@ -156,9 +157,9 @@ class TelemetryTest {
     assertThat(counts("antipode.wait.requests", "purpose")).containsKey("wait");
     assertThat(spans("antipode.barrier").get(0).getAttributes().get(AttributeKey.stringKey("antipode.site")))
         .as("nothing of ours is a site").isNotNull();
-    Telemetry.marksMissing("blog-posts", "rights"); // EPOCH-26
+    Observers.events().onMarksMissing("blog-posts", "rights"); // EPOCH-26
     assertThat(collected().get("antipode.marks.missing").getLongGaugeData().getPoints()).hasSize(1);
-    Telemetry.marksMissing("blog-posts", null);
+    Observers.events().onMarksMissing("blog-posts", null);
     assertThat(collected()).doesNotContainKey("antipode.marks.missing");
   }
 

@@ -2,9 +2,9 @@ package dev.antipode.http;
 
 import dev.antipode.LineageScope;
 import dev.antipode.Logs;
+import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Propagation;
-import dev.antipode.telemetry.Telemetry;
 import dev.antipode.trust.Direction;
 import dev.antipode.trust.TrustSettings;
 import io.opentelemetry.context.Scope;
@@ -71,7 +71,7 @@ public final class AntipodeClientInterceptor implements ClientHttpRequestInterce
     String words = "a RestTemplate or RestClient carries no lineage: its request factory may follow redirects by itself, to "
         + "hosts that nobody has judged";
     scope.noteGap("untrusted", "", words);
-    Telemetry.dropped("untrusted", (brought ? Direction.RESPONSE_IN : Direction.REQUEST_OUT).word());
+    Observers.events().onLineageDropped("untrusted", (brought ? Direction.RESPONSE_IN : Direction.REQUEST_OUT).word());
     Logs.warn(
         "AP404",
         "redirects unjudged",

@@ -1,8 +1,8 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.Logs;
+import dev.antipode.observer.Observers;
 import dev.antipode.postgresql.Asking.Answers;
-import dev.antipode.telemetry.Telemetry;
 import java.io.IOException;
 import java.sql.SQLException;
 import org.postgresql.core.BaseConnection;
@@ -33,7 +33,7 @@ final class Fitness {
     }
     if (!"t".equals(row[6])) {
       String words = noTable(store, row[5]);
-      Telemetry.marksMissing(store, target.address() + ": " + words);
+      Observers.events().onMarksMissing(store, target.address() + ": " + words);
       Logs.warn("AP508", "marks " + store + " " + target.address(), store + ": " + words);
     }
     int backend = Integer.parseInt(row[1]);

@@ -1,10 +1,10 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.ConfigurationException;
+import dev.antipode.observer.Observers;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
-import dev.antipode.telemetry.Telemetry;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -75,10 +75,10 @@ final class Known {
     Answers answers = Asking.ask(physical, Questions.MARK);
     String[] row = answers.lastRow();
     if (row != null && row[0] != null) {
-      Telemetry.marksMissing(store, null);
+      Observers.events().onMarksMissing(store, null);
       return row[0];
     }
-    Telemetry.marksMissing(store, answers.refusal());
+    Observers.events().onMarksMissing(store, answers.refusal());
     binding.say("AP508", "marks", "the epochs of " + store + " cannot be marked: " + answers.refusal());
     return "";
   }
@@ -86,7 +86,7 @@ final class Known {
   private static String unmarked(Binding binding, BaseConnection physical) {
     String store = binding.store().name();
     String words = Fitness.noTable(store, physical.getQueryExecutor().getUser());
-    Telemetry.marksMissing(store, words);
+    Observers.events().onMarksMissing(store, words);
     binding.say("AP508", "marks", store + ": " + words);
     return "";
   }

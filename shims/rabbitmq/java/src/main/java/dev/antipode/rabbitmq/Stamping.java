@@ -8,9 +8,9 @@ import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.WriteId;
 import dev.antipode.history.Recorder;
+import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
-import dev.antipode.telemetry.Telemetry;
 import dev.antipode.trust.Judgement;
 import dev.antipode.trust.Seal.Purpose;
 import dev.antipode.trust.TrustSettings;
@@ -199,7 +199,7 @@ final class Stamping {
       throw new ConfigurationException(
           "AP510", words + ". Put less into its headers, raise the frame size, or say onNoRoom(SEND).");
     }
-    Telemetry.incomplete("budget", store.name());
+    Observers.events().onLineageIncomplete("budget", store.name(), LineageScope.current(), true);
     Logs.warn("AP510", "no room " + store.name(), words + "; it is sent without. Put less into its headers.");
     // Where there is room for that much, what was lost does not look empty.
     AMQP.BasicProperties lost = with(properties, rest, sealed(Lineage.EMPTY.markedIncomplete()));

@@ -2,11 +2,12 @@ package dev.antipode.redis;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.StoreOptions;
+import dev.antipode.observer.Observers;
 import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Envelope;
-import dev.antipode.telemetry.Telemetry;
 import dev.antipode.trust.Direction;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -149,8 +150,8 @@ final class Envelopes extends Beside {
     }
     Envelope.Opened opened = Envelope.open(octets);
     if (!opened.fault().isEmpty()) {
-      Telemetry.dropped("malformed", Direction.MESSAGE_IN.word());
-      Telemetry.incomplete("malformed", store());
+      Observers.events().onLineageDropped("malformed", Direction.MESSAGE_IN.word());
+      Observers.events().onLineageIncomplete("malformed", store(), LineageScope.current(), true);
       Logs.warn(
           "AP405",
           "envelope " + store(),

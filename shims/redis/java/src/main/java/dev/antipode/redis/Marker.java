@@ -2,7 +2,7 @@ package dev.antipode.redis;
 
 import dev.antipode.Logs;
 import dev.antipode.Ordered;
-import dev.antipode.telemetry.Telemetry;
+import dev.antipode.observer.Observers;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -192,7 +192,7 @@ final class Marker {
         return Math.max((Long) answer.get(1), 10);
       }
       if (!word.equals("replica")) {
-        Telemetry.marksMissing(store, null);
+        Observers.events().onMarksMissing(store, null);
       }
       // Where nobody writes: has it become the primary of a new epoch?
       return Marks.periodMillis;
@@ -218,7 +218,7 @@ final class Marker {
     if (reply instanceof ServerError error) {
       throw error;
     }
-    Telemetry.request(store, "mark");
+    Observers.events().onServerAsked(store, "mark");
     return (List<?>) reply;
   }
 
@@ -227,7 +227,7 @@ final class Marker {
     if (List.of("LOADING", "MASTERDOWN", "BUSY").contains(error.code())) {
       return FIRST_RETRY_MILLIS;
     }
-    Telemetry.marksMissing(store, target.address() + ": " + error.getMessage());
+    Observers.events().onMarksMissing(store, target.address() + ": " + error.getMessage());
     Logs.warn(
         "AP508",
         "marks " + store + " " + target.address(),

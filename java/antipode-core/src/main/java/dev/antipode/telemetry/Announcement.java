@@ -1,24 +1,26 @@
-package dev.antipode.barrier;
+package dev.antipode.telemetry;
 
 import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.Settings;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.observer.Observer;
 import dev.antipode.records.Records;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
-import dev.antipode.telemetry.Telemetry;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 
 /** One line a process that says what is in force: mode, region, stores, trust, records (OBS-8). */
-public final class Announcement {
+public final class Announcement implements Observer {
   private static final AtomicBoolean TOLD = new AtomicBoolean();
 
-  private Announcement() {}
+  /** Make one; {@link java.util.ServiceLoader} does. */
+  public Announcement() {}
 
-  /** Logs the line at the first barrier or request of the process; later calls cost a look at a flag. */
-  public static void announce() {
+  /** Log the line at the first barrier or request of the process; later calls cost a look at a flag. */
+  @Override
+  public void onWorkBegun() {
     if (!TOLD.get() && TOLD.compareAndSet(false, true)) {
       Telemetry.start();
       Logs.info("", "in force", inForce());
@@ -29,7 +31,7 @@ public final class Announcement {
   }
 
   /** What is in force: {@code mode=enforce region=b stores=blog-posts(redis, 2 replicas) trust=private}. */
-  public static String inForce() {
+  private static String inForce() {
     Settings now = ProcessSettings.inForce();
     String stores = Registry.current().all().stream().map(Announcement::words).collect(Collectors.joining(","));
     String line = "mode=%s region=%s stores=%s trust=%s".formatted(now.mode(), orDash(now.region()), orDash(stores), now.trust());

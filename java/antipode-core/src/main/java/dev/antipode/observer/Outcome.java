@@ -1,4 +1,4 @@
-package dev.antipode.telemetry;
+package dev.antipode.observer;
 
 import java.util.concurrent.atomic.LongAdder;
 
@@ -41,7 +41,8 @@ public enum Outcome {
     return counted.sum();
   }
 
-  static void reset() {
+  /** Counts from nothing (tests). */
+  public static void reset() {
     for (Outcome outcome : values()) {
       outcome.counted.reset();
     }

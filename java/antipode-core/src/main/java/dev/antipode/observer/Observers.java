@@ -1,0 +1,161 @@
+package dev.antipode.observer;
+
+import dev.antipode.Logs;
+import dev.antipode.ScopeKind;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+import java.util.function.Consumer;
+
+/**
+ * The observer port: the lower rooms say what happens, and none of them knows who listens. Telemetry and dry-run are
+ * observers, found by {@link ServiceLoader} when the first event is told. The free path of a barrier calls nobody: it adds
+ * to {@link Outcome#FREE}.
+ */
+public final class Observers {
+  private static final int MOST_FAULTS = 10; // a list of providers that cannot be read at all must not be tried for ever
+
+  private static volatile List<Observer> observers = List.of();
+  private static volatile Observer events = new Observer() {};
+
+  static {
+    found().forEach(Observers::add);
+  }
+
+  private Observers() {}
+
+  /** Return what is called: each event goes to every observer. */
+  public static Observer events() {
+    return events;
+  }
+
+  /** Have an observer take its events from now on. */
+  public static synchronized void add(Observer observer) {
+    List<Observer> more = new ArrayList<>(observers);
+    more.add(observer);
+    use(List.copyOf(more));
+  }
+
+  /** Have an observer take no events any more (tests). */
+  public static synchronized void remove(Observer observer) {
+    use(observers.stream().filter(each -> each != observer).toList());
+  }
+
+  private static void use(List<Observer> all) {
+    observers = all;
+    events = all.size() == 1 ? all.get(0) : new All(all);
+  }
+
+  private static List<Observer> found() {
+    List<Observer> found = new ArrayList<>();
+    Iterator<Observer> providers = ServiceLoader.load(Observer.class, Observer.class.getClassLoader()).iterator();
+    for (int faults = 0; faults < MOST_FAULTS; faults++) {
+      try {
+        providers.forEachRemaining(found::add);
+        return found;
+      } catch (ServiceConfigurationError | LinkageError error) { // the others still listen
+        Logs.error("AP601", "an observer cannot be loaded", error);
+      }
+    }
+    return found;
+  }
+
+  /** Every observer, as one. */
+  private record All(List<Observer> observers) implements Observer {
+    private void tell(Consumer<Observer> event) {
+      observers.forEach(event);
+    }
+
+    @Override
+    public void onWorkBegun() {
+      tell(Observer::onWorkBegun);
+    }
+
+    @Override
+    public void onScopeOpened(ScopeKind kind) {
+      tell(each -> each.onScopeOpened(kind));
+    }
+
+    @Override
+    public void onWriteBegun(String store) {
+      tell(each -> each.onWriteBegun(store));
+    }
+
+    @Override
+    public void onLineageDropped(String reason, String direction) {
+      tell(each -> each.onLineageDropped(reason, direction));
+    }
+
+    @Override
+    public void onLineageIncomplete(String reason, String store, ObservedScope scope, boolean isRecorded) {
+      tell(each -> each.onLineageIncomplete(reason, store, scope, isRecorded));
+    }
+
+    @Override
+    public void onIncompleteLineageReceived(String store, ObservedScope scope) {
+      tell(each -> each.onIncompleteLineageReceived(store, scope));
+    }
+
+    @Override
+    public void onLineageSized(String direction, int length) {
+      tell(each -> each.onLineageSized(direction, length));
+    }
+
+    @Override
+    public void onLineagePassedOn(ObservedScope scope, String target) {
+      tell(each -> each.onLineagePassedOn(scope, target));
+    }
+
+    @Override
+    public void onLineageLeftEarly(String site, List<WriteSite> uncommitted) {
+      tell(each -> each.onLineageLeftEarly(site, uncommitted));
+    }
+
+    @Override
+    public void onWriteConcurrent(String site, WriteSite write) {
+      tell(each -> each.onWriteConcurrent(site, write));
+    }
+
+    @Override
+    public void onWriteLost(String reason, String store, String site) {
+      tell(each -> each.onWriteLost(reason, store, site));
+    }
+
+    @Override
+    public void onWriteLate(String store, String site) {
+      tell(each -> each.onWriteLate(store, site));
+    }
+
+    @Override
+    public void onFallback(String outcome) {
+      tell(each -> each.onFallback(outcome));
+    }
+
+    @Override
+    public void onServerAsked(String store, String purpose) {
+      tell(each -> each.onServerAsked(store, purpose));
+    }
+
+    @Override
+    public void onMarksMissing(String store, String reason) {
+      tell(each -> each.onMarksMissing(store, reason));
+    }
+
+    @Override
+    public boolean wantsBarrierSites() {
+      return observers.stream().anyMatch(Observer::wantsBarrierSites);
+    }
+
+    @Override
+    public void onBarrierEnforced() {
+      tell(Observer::onBarrierEnforced);
+    }
+
+    @Override
+    public void onBarrierWaited(WaitedBarrier barrier) {
+      tell(each -> each.onBarrierWaited(barrier));
+    }
+  }
+}

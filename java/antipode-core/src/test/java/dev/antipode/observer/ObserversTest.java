@@ -1,0 +1,83 @@
+package dev.antipode.observer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.antipode.Antipode;
+import dev.antipode.LineageScope;
+import dev.antipode.Observed;
+import dev.antipode.Ordered;
+import dev.antipode.WriteId;
+import dev.antipode.testing.AntipodeIsolated;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+/** The observer port: who is added takes the events that it overrides, beside those who were there before. */
+@ExtendWith(AntipodeIsolated.class)
+class ObserversTest {
+  /** Keeps two kinds of events. */
+  private static final class Listener implements Observer {
+    private final List<String> heard = new ArrayList<>();
+
+    @Override
+    public void onWriteLost(String reason, String store, String site) {
+      heard.add(reason + " " + store);
+    }
+
+    @Override
+    public void onLineageIncomplete(String reason, String store, ObservedScope scope, boolean isRecorded) {
+      heard.add(reason + " " + store);
+    }
+  }
+
+  private final Listener listener = new Listener();
+
+  @BeforeEach
+  void add() {
+    Observers.add(listener);
+  }
+
+  @AfterEach
+  void remove() {
+    Observers.remove(listener);
+  }
+
+  @Test
+  void anObserverTakesWhatItOverrides() {
+    Antipode.append(new WriteId("posts", "k", new Ordered("e", 1)));
+    try (LineageScope scope = Antipode.scope()) {
+      scope.markIncomplete("stream", "it ended", "posts");
+    }
+    Observers.events().onFallback("run");
+    assertThat(listener.heard).containsExactly("orphan posts", "stream posts");
+  }
+
+  @Test
+  void whoIsAddedTakesNothingFromTheOthers() {
+    try (Observed observed = new Observed()) {
+      Observers.events().onWriteLost("orphan", "", "app/App.java:1");
+      assertThat(observed.count("antipode.write.lost", Map.of("reason", "orphan"))).isEqualTo(1);
+    }
+    assertThat(listener.heard).containsExactly("orphan ");
+  }
+
+  @Test
+  void whoIsRemovedHearsNothing() {
+    Observers.remove(listener);
+    Observers.events().onWriteLost("orphan", "posts", "app/App.java:1");
+    assertThat(listener.heard).isEmpty();
+  }
+
+  /** No observer may need an event that another one does not override. */
+  @Test
+  void anEventOfNobodyDoesNothing() {
+    Observer nobody = new Observer() {};
+    nobody.onServerAsked("posts", "wait");
+    nobody.onBarrierWaited(null);
+    assertThat(nobody.wantsBarrierSites()).isFalse();
+  }
+}
