@@ -4,6 +4,7 @@ import dev.antipode.barrier.Barriers;
 import dev.antipode.barrier.Fallback;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.history.Recorder;
+import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.CallSite;
@@ -40,7 +41,7 @@ public final class Antipode {
   /** A new scope that begins with a lineage: an outbox row's, an earlier request's. */
   public static LineageScope scope(Lineage lineage) {
     LineageScope opened = LineageScope.open(lineage, ScopeKind.ROOT);
-    Recorder.noteArrival(opened, lineage);
+    Observers.events().onLineageReceived(opened, List.of(), lineage);
     return opened;
   }
 
@@ -48,7 +49,9 @@ public final class Antipode {
   public static LineageScope detachedScope() {
     LineageScope outer = LineageScope.current();
     LineageScope copy = LineageScope.open(outer == null ? Lineage.EMPTY : outer.lineage(), ScopeKind.DETACHED);
-    Recorder.noteCopy(outer, copy);
+    if (outer != null) {
+      Observers.events().onScopeCopied(outer, copy);
+    }
     return copy;
   }
 

@@ -1,6 +1,5 @@
 package dev.antipode;
 
-import dev.antipode.history.Recorder;
 import dev.antipode.observer.ObservedScope;
 import dev.antipode.observer.Observers;
 import dev.antipode.telemetry.CallSite;
@@ -213,7 +212,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
   /** Makes this scope depend on a lineage (paper table 2): of an earlier request, carried by hand. */
   public void transfer(Lineage other) {
     join(other, false);
-    Recorder.noteArrival(this, other);
+    Observers.events().onLineageReceived(this, List.of(), other);
   }
 
   /** Makes this scope depend on what was read: a recorded history has that by the read itself (HIST-33). */

@@ -5,42 +5,37 @@ import dev.antipode.Lineage;
 import dev.antipode.WriteId;
 import dev.antipode.history.HistoryOrder.Line;
 import dev.antipode.history.HistoryOrder.Step;
-import dev.antipode.shim.Capabilities;
-import dev.antipode.shim.RegisteredStore;
+import dev.antipode.observer.ObservedStore;
+import dev.antipode.observer.WriteObserver;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /** One write, from before it is sent until it is known what became of it. */
-public final class NotedWrite {
+final class NotedWrite implements WriteObserver {
   private final Recorder recorder;
-  private final RegisteredStore store;
+  private final ObservedStore store;
   private final Step step;
   private volatile List<Changed> changed; // null: nobody knows
 
-  NotedWrite(Recorder recorder, RegisteredStore store, Step step) {
+  NotedWrite(Recorder recorder, ObservedStore store, Step step) {
     this.recorder = recorder;
     this.store = store;
     this.step = step;
   }
 
-  /** What it does to which keys, in their order; nothing where it changed none. Null: nobody knows. */
+  @Override
   public void changes(List<Changed> keys) {
     changed = keys;
   }
 
-  /**
-   * It has happened.
-   *
-   * @param id its identifier; null where there is none
-   * @param key of which object, where it is one's
-   */
+  @Override
   public void done(WriteId id, Key key) {
     finish(id, key, true);
   }
 
-  /** Nobody knows whether it happened (HIST-27). */
+  @Override
   public void unknown(Key key) {
     List<Changed> known = changed;
     if (known != null && known.isEmpty()) {
@@ -50,7 +45,7 @@ public final class NotedWrite {
     }
   }
 
-  /** It did not happen. */
+  @Override
   public void notDone() {
     recorder.finish(step, List.of(), true);
   }
@@ -66,7 +61,7 @@ public final class NotedWrite {
 
   private List<Line> lines(WriteId id, Key key, boolean certain) {
     List<Changed> keys = changed;
-    boolean ofPositions = store.capabilities().versions() == Capabilities.Versions.POSITION;
+    boolean ofPositions = store.givesPositions();
     if (keys == null && !key.isEmpty() && !ofPositions) {
       keys = List.of(new Changed(key));
     }
@@ -108,7 +103,7 @@ public final class NotedWrite {
     return fields;
   }
 
-  /** What it changed could not be told. */
+  @Override
   public void untold(RuntimeException error) {
     changed = null;
     recorder.failed(error);

@@ -7,6 +7,9 @@ import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.history.HistoryOrder.Line;
 import dev.antipode.history.HistoryOrder.Step;
 import dev.antipode.history.HistoryOrder.Strand;
+import dev.antipode.observer.MessageObserver;
+import dev.antipode.observer.ObservedScope;
+import dev.antipode.observer.ObservedStore;
 import dev.antipode.records.HostName;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
@@ -52,7 +55,7 @@ public final class Recorder {
 
   // Under the lock
   private final HistoryOrder order;
-  private final Map<LineageScope, Strand> strands = new WeakHashMap<>();
+  private final Map<ObservedScope, Strand> strands = new WeakHashMap<>();
   private final Set<String> unread = new HashSet<>();
   private long scopes;
   private long put;
@@ -92,45 +95,10 @@ public final class Recorder {
     return !ProcessSettings.inForce().history().isEmpty();
   }
 
-  /**
-   * A write is about to be sent; null where no history is recorded.
-   *
-   * @param scope the scope that makes it; null outside any
-   * @param lineage what the scope carried then
-   */
-  public static NotedWrite noteWrite(LineageScope scope, RegisteredStore store, Lineage lineage) {
-    Recorder recorder = current();
-    return recorder == null ? null : recorder.write(scope, store, lineage);
-  }
-
   /** A read is about to be sent; null where no history is recorded, or outside of scopes. */
   public static NotedRead noteRead(RegisteredStore store, LineageScope scope) {
     Recorder recorder = scope == null ? null : current();
     return recorder == null || !store.records() ? null : recorder.read(scope, store);
-  }
-
-  /** A lineage came by another way than a message, a value or a copy of a scope (HIST-33). */
-  public static void noteArrival(LineageScope scope, Lineage lineage) {
-    Recorder recorder = lineage.hasContent() ? current() : null;
-    if (recorder != null) {
-      recorder.received(scope, List.of(), lineage);
-    }
-  }
-
-  /** A scope is a copy of another one (HIST-26). */
-  public static void noteCopy(LineageScope of, LineageScope copy) {
-    Recorder recorder = of == null ? null : current();
-    if (recorder != null) {
-      recorder.joined(of, copy);
-    }
-  }
-
-  /** A store has joined this process, or is written to. */
-  public static void noteStore(RegisteredStore store) {
-    Recorder recorder = current();
-    if (recorder != null) {
-      recorder.notRead(store);
-    }
   }
 
   /** The settings are others: a store may be off from now on, or for a while (HIST-31). */
@@ -143,7 +111,7 @@ public final class Recorder {
 
   // What they tell
 
-  private NotedWrite write(LineageScope scope, RegisteredStore store, Lineage lineage) {
+  NotedWrite write(ObservedScope scope, ObservedStore store, Lineage lineage) {
     notRead(store);
     Step step = begun(scope, lineage);
     return step == null ? null : new NotedWrite(this, store, step);
@@ -154,19 +122,30 @@ public final class Recorder {
     return step == null ? null : new NotedRead(this, store, step);
   }
 
-  private Step begun(LineageScope scope, Lineage lineage) {
+  private Step begun(ObservedScope scope, Lineage lineage) {
     Step[] step = {null};
     safely(() -> step[0] = order.begin(scope == null ? newStrand("no scope") : strand(scope), lineage));
     return step[0];
   }
 
-  /** A message leaves with this lineage, which names it. */
-  public void sent(LineageScope scope, String message, Lineage lineage) {
-    safely(() -> order.instant(strand(scope), "send", lineage, message));
+  /** A message is about to leave: it has a name, and is recorded with the lineage that leaves. */
+  MessageObserver message(ObservedScope scope) {
+    String name = newMessage();
+    return new MessageObserver() {
+      @Override
+      public String name() {
+        return name;
+      }
+
+      @Override
+      public void sent(Lineage lineage) {
+        safely(() -> order.instant(strand(scope), "send", lineage, name));
+      }
+    };
   }
 
   /** Messages came with a lineage that names them; or, with no name, a lineage of somebody who records nothing. */
-  public void received(LineageScope scope, List<String> messages, Lineage lineage) {
+  void received(ObservedScope scope, List<String> messages, Lineage lineage) {
     safely(() -> {
       Strand strand = strand(scope);
       messages.forEach(message -> order.instant(strand, "receive", null, message));
@@ -177,14 +156,14 @@ public final class Recorder {
   }
 
   /** What one scope depends on goes into another of this process. */
-  public void joined(LineageScope ended, LineageScope scope) {
+  void joined(ObservedScope ended, ObservedScope scope) {
     safely(() -> order.joined(strand(ended), strand(scope)));
   }
 
   /** Says once of a store that its reads are not recorded, which may hide violations (HIST-31). */
-  private void notRead(RegisteredStore store) {
+  void notRead(ObservedStore store) {
     boolean records = store.records();
-    if (store.capabilities().tap() || store.shim().notesReads() && records) {
+    if (store.isTapped() || store.notesReads() && records) {
       return;
     }
     safely(() -> {
@@ -195,8 +174,7 @@ public final class Recorder {
     });
   }
 
-  /** A name for a message. */
-  public String newMessage() {
+  private String newMessage() {
     lock.lock();
     try {
       return order.newId();
@@ -211,7 +189,7 @@ public final class Recorder {
 
   // Within
 
-  private Strand strand(LineageScope scope) {
+  private Strand strand(ObservedScope scope) {
     return strands.computeIfAbsent(scope, added -> newStrand(added.kind().word()));
   }
 

@@ -1,5 +1,6 @@
 package dev.antipode.observer;
 
+import dev.antipode.Lineage;
 import dev.antipode.ScopeKind;
 import java.util.List;
 
@@ -16,8 +17,43 @@ public interface Observer {
   /** Note that a scope of this kind was opened. */
   default void onScopeOpened(ScopeKind kind) {}
 
+  /** Note that one scope has what another one depends on (HIST-26). */
+  default void onScopeCopied(ObservedScope of, ObservedScope copy) {}
+
+  /** Note that a store has joined this process. */
+  default void onStoreJoined(ObservedStore store) {}
+
   /** Note that a write to this store begins; told where writes note their sites (dry-run). */
   default void onWriteBegun(String store) {}
+
+  /**
+   * Return who is told what becomes of a write that is about to be sent; null for nobody. The first observer that wants it
+   * is told.
+   *
+   * @param scope the scope that makes it; null outside any
+   * @param lineage what the scope carried then
+   */
+  default WriteObserver observeWrite(ObservedScope scope, ObservedStore store, Lineage lineage) {
+    return null;
+  }
+
+  /** Return whether a response that adds nothing is told to {@link #observeMessage}, too (HIST-30). */
+  default boolean namesMessages() {
+    return false;
+  }
+
+  /** Return who names a message that is about to leave, and is told with what; null for nobody. The first one is asked. */
+  default MessageObserver observeMessage(ObservedScope sender) {
+    return null;
+  }
+
+  /**
+   * Note that a scope has a lineage of a request, message or response, or one that was carried by hand; a value's comes with
+   * its read, and a copy's with {@link #onScopeCopied} (HIST-33).
+   *
+   * @param messages the names of the messages that it came with; none of somebody who names none
+   */
+  default void onLineageReceived(ObservedScope scope, List<String> messages, Lineage lineage) {}
 
   /** Note that a lineage was not believed or not understood (OBS-2). */
   default void onLineageDropped(String reason, String direction) {}

@@ -1,5 +1,6 @@
 package dev.antipode.observer;
 
+import dev.antipode.Lineage;
 import dev.antipode.Logs;
 import dev.antipode.ScopeKind;
 import java.util.ArrayList;
@@ -8,11 +9,13 @@ import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Predicate;
 
 /**
- * The observer port: the lower rooms say what happens, and none of them knows who listens. Telemetry and dry-run are
- * observers, found by {@link ServiceLoader} when the first event is told. The free path of a barrier calls nobody: it adds
- * to {@link Outcome#FREE}.
+ * The observer port: the lower rooms say what happens, and none of them knows who listens. Telemetry, dry-run and the
+ * recorder of histories are observers, found by {@link ServiceLoader} when the first event is told. The free path of a
+ * barrier calls nobody: it adds to {@link Outcome#FREE}.
  */
 public final class Observers {
   private static final int MOST_FAULTS = 10; // a list of providers that cannot be read at all must not be tried for ever
@@ -68,6 +71,25 @@ public final class Observers {
       observers.forEach(event);
     }
 
+    private boolean any(Predicate<Observer> question) {
+      for (Observer each : observers) {
+        if (question.test(each)) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    private <T> T first(Function<Observer, T> question) {
+      for (Observer each : observers) {
+        T answer = question.apply(each);
+        if (answer != null) {
+          return answer;
+        }
+      }
+      return null;
+    }
+
     @Override
     public void onWorkBegun() {
       tell(Observer::onWorkBegun);
@@ -79,8 +101,38 @@ public final class Observers {
     }
 
     @Override
+    public void onScopeCopied(ObservedScope of, ObservedScope copy) {
+      tell(each -> each.onScopeCopied(of, copy));
+    }
+
+    @Override
+    public void onStoreJoined(ObservedStore store) {
+      tell(each -> each.onStoreJoined(store));
+    }
+
+    @Override
     public void onWriteBegun(String store) {
       tell(each -> each.onWriteBegun(store));
+    }
+
+    @Override
+    public WriteObserver observeWrite(ObservedScope scope, ObservedStore store, Lineage lineage) {
+      return first(each -> each.observeWrite(scope, store, lineage));
+    }
+
+    @Override
+    public boolean namesMessages() {
+      return any(Observer::namesMessages);
+    }
+
+    @Override
+    public MessageObserver observeMessage(ObservedScope sender) {
+      return first(each -> each.observeMessage(sender));
+    }
+
+    @Override
+    public void onLineageReceived(ObservedScope scope, List<String> messages, Lineage lineage) {
+      tell(each -> each.onLineageReceived(scope, messages, lineage));
     }
 
     @Override
@@ -145,7 +197,7 @@ public final class Observers {
 
     @Override
     public boolean wantsBarrierSites() {
-      return observers.stream().anyMatch(Observer::wantsBarrierSites);
+      return any(Observer::wantsBarrierSites);
     }
 
     @Override

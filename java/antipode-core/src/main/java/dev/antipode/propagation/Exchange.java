@@ -7,8 +7,7 @@ import dev.antipode.MalformedLineageException;
 import dev.antipode.Mode;
 import dev.antipode.ScopeLog;
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.history.MessageNames;
-import dev.antipode.history.Recorder;
+import dev.antipode.observer.MessageObserver;
 import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Carriers.Arrived;
 import dev.antipode.trust.Decision;
@@ -50,12 +49,7 @@ final class Exchange {
 
     /** Keeps the reasons for the gaps of this scope's barriers (TRUST-27); a recorded history has the receipt. */
     void noteIn(LineageScope scope) {
-      if (lineage.hasContent() || !messages.isEmpty()) {
-        Recorder recorder = Recorder.current();
-        if (recorder != null) {
-          recorder.received(scope, messages, lineage);
-        }
-      }
+      Observers.events().onLineageReceived(scope, messages, lineage);
       gaps.forEach(gap -> scope.noteGap(gap[0], "", gap[1]));
       tell(scope);
       if (gaps.isEmpty() && ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
@@ -158,7 +152,7 @@ final class Exchange {
    * @param sender whose message it leaves with, for a recorded history; null for what rests beside a value
    */
   static String give(Lineage lineage, TrustSettings trust, Direction direction, LineageScope sender) {
-    return lineage.hasContent() ? given(lineage, trust, direction, sender, Lineage.EMPTY) : null;
+    return lineage.hasContent() ? given(lineage, trust, direction, sender, messageOf(sender), Lineage.EMPTY) : null;
   }
 
   /**
@@ -166,10 +160,9 @@ final class Exchange {
    * history is told the whole, also where nothing is new (HIST-30).
    */
   static String giveBack(Lineage fresh, TrustSettings trust, Direction direction, LineageScope sender) {
-    Lineage whole = Recorder.isOn() ? sender.lineage() : Lineage.EMPTY;
-    return fresh.hasContent() || whole.hasContent() && Recorder.current() != null
-        ? given(fresh, trust, direction, sender, whole)
-        : null;
+    MessageObserver message = messageOf(sender);
+    Lineage whole = message == null ? Lineage.EMPTY : sender.lineage();
+    return fresh.hasContent() || whole.hasContent() ? given(fresh, trust, direction, sender, message, whole) : null;
   }
 
   /** The text of a response that says that nothing was added (PROP-13). */
@@ -177,15 +170,22 @@ final class Exchange {
     return text(Lineage.EMPTY, trust, direction);
   }
 
+  private static MessageObserver messageOf(LineageScope sender) {
+    return sender == null ? null : Observers.events().observeMessage(sender);
+  }
+
   private static String given(
-      Lineage lineage, TrustSettings trust, Direction direction, LineageScope sender, Lineage told) {
-    Recorder recorder = sender == null ? null : Recorder.current();
-    if (recorder == null) {
+      Lineage lineage,
+      TrustSettings trust,
+      Direction direction,
+      LineageScope sender,
+      MessageObserver message,
+      Lineage told) {
+    if (message == null) {
       return text(fitted(lineage, trust, direction, sender), trust, direction);
     }
-    String message = recorder.newMessage();
-    Lineage leaves = fitted(MessageNames.named(lineage, message), trust, direction, sender);
-    recorder.sent(sender, message, leaves.union(told));
+    Lineage leaves = fitted(MessageNames.named(lineage, message.name()), trust, direction, sender);
+    message.sent(leaves.union(told));
     return text(leaves, trust, direction);
   }
 

@@ -6,7 +6,6 @@ import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.history.Recorder;
 import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Carriers.Arrived;
 import dev.antipode.trust.Caller;
@@ -160,7 +159,7 @@ public final class Inbound implements AutoCloseable {
     } else if (isAlone && !isShared) {
       fresh = fresh.markedIncomplete();
     }
-    boolean isTold = fresh.hasContent() || Recorder.isOn() && !isShared;
+    boolean isTold = fresh.hasContent() || Observers.events().namesMessages() && !isShared;
     // Also that nothing was added; a lineage that is there says it already.
     boolean says = !isReplaced
         && (status == SharedCaches.NOT_MODIFIED || Propagation.isGateways(status) && !isExpired);

@@ -1,4 +1,4 @@
-package dev.antipode.history;
+package dev.antipode.propagation;
 
 import dev.antipode.Lineage;
 import java.util.ArrayList;

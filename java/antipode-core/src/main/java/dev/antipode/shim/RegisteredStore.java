@@ -12,6 +12,7 @@ import dev.antipode.barrier.Ages;
 import dev.antipode.barrier.Discovery;
 import dev.antipode.barrier.ServerEngine;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.observer.ObservedStore;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -25,7 +26,7 @@ import java.util.function.Predicate;
  * A registered datastore as shims and the engine see it: the servers that its readers here may use, and the writes that
  * shims record (spec SHIM).
  */
-public final class RegisteredStore implements Store {
+public final class RegisteredStore implements Store, ObservedStore {
   private final String name;
   private final Shim shim;
   private final boolean givesPositions;
@@ -284,6 +285,7 @@ public final class RegisteredStore implements Store {
   // Writes
 
   /** Whether writes are recorded at all; not in mode off. */
+  @Override
   public boolean records() {
     return mode() != Mode.OFF;
   }
@@ -294,8 +296,19 @@ public final class RegisteredStore implements Store {
   }
 
   /** Whether its writes are positions in its log. */
-  boolean givesPositions() {
+  @Override
+  public boolean givesPositions() {
     return givesPositions;
+  }
+
+  @Override
+  public boolean notesReads() {
+    return shim.notesReads();
+  }
+
+  @Override
+  public boolean isTapped() {
+    return capabilities().tap();
   }
 
   /** Begins a write: it is pending in the current scope until it is recorded, abandoned or closed. */

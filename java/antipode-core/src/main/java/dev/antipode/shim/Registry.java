@@ -6,7 +6,7 @@ import dev.antipode.StoreOptions;
 import dev.antipode.UnknownStoreException;
 import dev.antipode.configuration.NearestName;
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.history.Recorder;
+import dev.antipode.observer.Observers;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -52,7 +52,7 @@ public final class Registry {
       more.put(store.name(), store);
       stores = more;
       generation = GENERATIONS.incrementAndGet();
-      Recorder.noteStore(store);
+      Observers.events().onStoreJoined(store);
     } else if (store.shim().getClass() != shim.getClass()) {
       throw new ConfigurationException(
           "AP503",

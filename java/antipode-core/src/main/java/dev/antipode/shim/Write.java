@@ -9,8 +9,8 @@ import dev.antipode.PendingWrite;
 import dev.antipode.ScopeLog;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
-import dev.antipode.history.NotedWrite;
-import dev.antipode.history.Recorder;
+import dev.antipode.observer.Observers;
+import dev.antipode.observer.WriteObserver;
 import dev.antipode.propagation.AtRest;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,7 +35,7 @@ public final class Write implements AutoCloseable {
   private volatile boolean open = true;
 
   /** What one scope has of it; {@code scope} is null outside any, {@code noted} where no history is recorded. */
-  private record Part(LineageScope scope, PendingWrite pending, NotedWrite noted) {}
+  private record Part(LineageScope scope, PendingWrite pending, WriteObserver noted) {}
 
   Write(RegisteredStore store, Key key) {
     this.store = store;
@@ -80,7 +80,7 @@ public final class Write implements AutoCloseable {
       scope.begin(pending);
     }
     List<Part> all = new ArrayList<>(parts);
-    all.add(new Part(scope, pending, Recorder.isOn() ? Recorder.noteWrite(scope, store, pending.lineage()) : null));
+    all.add(new Part(scope, pending, Observers.events().observeWrite(scope, store, pending.lineage())));
     parts = List.copyOf(all);
     if (!open) { // its end came first: whether the command was in it nobody knows
       pending.outcomeUnknown();
@@ -88,7 +88,7 @@ public final class Write implements AutoCloseable {
   }
 
   /** What a recorded history is told of it; null where none is recorded. */
-  public NotedWrite noted() {
+  public WriteObserver noted() {
     return parts.get(0).noted;
   }
 

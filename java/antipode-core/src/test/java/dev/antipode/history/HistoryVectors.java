@@ -8,6 +8,7 @@ import dev.antipode.Lineage;
 import dev.antipode.history.HistoryOrder.Line;
 import dev.antipode.history.HistoryOrder.Step;
 import dev.antipode.history.HistoryOrder.Strand;
+import dev.antipode.propagation.MessageNames;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -16,6 +16,7 @@ import dev.antipode.WriteId;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.memory.ReadOnlyReplicaException;
+import dev.antipode.propagation.MessageNames;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Capabilities.Versions;

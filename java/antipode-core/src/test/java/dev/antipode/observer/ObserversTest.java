@@ -3,10 +3,15 @@ package dev.antipode.observer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.antipode.Antipode;
+import dev.antipode.Key;
+import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Observed;
 import dev.antipode.Ordered;
 import dev.antipode.WriteId;
+import dev.antipode.history.Changed;
+import dev.antipode.memory.MemoryClient;
+import dev.antipode.memory.MemoryStore;
 import dev.antipode.testing.AntipodeIsolated;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,9 +24,10 @@ import org.junit.jupiter.api.extension.ExtendWith;
 /** The observer port: who is added takes the events that it overrides, beside those who were there before. */
 @ExtendWith(AntipodeIsolated.class)
 class ObserversTest {
-  /** Keeps two kinds of events. */
+  /** Keeps two kinds of events, and how the writes to one store end. */
   private static final class Listener implements Observer {
     private final List<String> heard = new ArrayList<>();
+    private final List<String> ended = new ArrayList<>();
 
     @Override
     public void onWriteLost(String reason, String store, String site) {
@@ -31,6 +37,34 @@ class ObserversTest {
     @Override
     public void onLineageIncomplete(String reason, String store, ObservedScope scope, boolean isRecorded) {
       heard.add(reason + " " + store);
+    }
+
+    @Override
+    public WriteObserver observeWrite(ObservedScope scope, ObservedStore store, Lineage lineage) {
+      return store.name().equals("posts") ? new Ending() : null;
+    }
+
+    private final class Ending implements WriteObserver {
+      @Override
+      public void changes(List<Changed> keys) {}
+
+      @Override
+      public void done(WriteId id, Key key) {
+        ended.add(id.store() + " " + key.text());
+      }
+
+      @Override
+      public void unknown(Key key) {
+        ended.add("unknown");
+      }
+
+      @Override
+      public void notDone() {
+        ended.add("not done");
+      }
+
+      @Override
+      public void untold(RuntimeException error) {}
     }
   }
 
@@ -63,6 +97,15 @@ class ObserversTest {
       assertThat(observed.count("antipode.write.lost", Map.of("reason", "orphan"))).isEqualTo(1);
     }
     assertThat(listener.heard).containsExactly("orphan ");
+  }
+
+  /** An observer that wants a write is told what becomes of it, and nothing of the ones that it does not want. */
+  @Test
+  void whoWantsAWriteIsToldItsEnd() {
+    MemoryClient client = MemoryStore.named("posts").client("a");
+    MemoryStore.named("likes").client("a").set("k", "v");
+    client.set("k", "v");
+    assertThat(listener.ended).containsExactly("posts k");
   }
 
   @Test

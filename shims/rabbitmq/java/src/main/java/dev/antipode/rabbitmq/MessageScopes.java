@@ -5,7 +5,7 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
-import dev.antipode.history.Recorder;
+import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.trust.Decision;
@@ -68,7 +68,7 @@ public final class MessageScopes {
     LineageScope own = create(headers, null);
     scope.merge(own.lineage());
     own.gaps().forEach(gap -> scope.noteGap(gap.reason(), gap.store(), gap.detail()));
-    Recorder.noteCopy(own, scope);
+    Observers.events().onScopeCopied(own, scope);
     own.stop();
   }
 

@@ -7,7 +7,6 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.WriteId;
-import dev.antipode.history.Recorder;
 import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
@@ -179,7 +178,7 @@ final class Stamping {
     String sender = "a message to " + store.name();
     try (LineageScope other = Messages.open(carried, new Messages.Options(options.lineageIn(), null, sender))) {
       if (scope != null) {
-        Recorder.noteCopy(other, scope);
+        Observers.events().onScopeCopied(other, scope);
       }
       boolean isDropped = scope == null && other.gaps().stream().anyMatch(gap -> gap.reason().equals("untrusted"));
       // What said what it depends on goes, and leaves nothing in its place (SCOPE-31).

@@ -1,7 +1,7 @@
 package dev.antipode.redis;
 
 import dev.antipode.history.Changed;
-import dev.antipode.history.NotedWrite;
+import dev.antipode.observer.WriteObserver;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -9,19 +9,19 @@ import java.util.Queue;
 
 /** What one write, a command or a batch of them, tells a recorded history of the keys that it changes. */
 final class NotedChanges {
-  private final NotedWrite noted;
+  private final WriteObserver noted;
   private final Queue<List<Changed>> unanswered = new ArrayDeque<>(); // of each command
   private final List<Changed> sent = new ArrayList<>();
   private final List<Changed> said = new ArrayList<>();
   private boolean isUnknown;
 
-  private NotedChanges(NotedWrite noted) {
+  private NotedChanges(WriteObserver noted) {
     this.noted = noted;
     noted.changes(sent); // and what is added to it
   }
 
   /** Null where no history is recorded. */
-  static NotedChanges of(NotedWrite noted) {
+  static NotedChanges of(WriteObserver noted) {
     return noted == null ? null : new NotedChanges(noted);
   }
 
