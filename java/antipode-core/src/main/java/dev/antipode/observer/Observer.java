@@ -3,6 +3,7 @@ package dev.antipode.observer;
 import dev.antipode.Lineage;
 import dev.antipode.ScopeKind;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * A listener to what the lower rooms say: it overrides the events that it wants; the others do nothing.
@@ -97,6 +98,11 @@ public interface Observer {
 
   /** Note why this process may not mark a store's epochs; null: it may (EPOCH-26). */
   default void onMarksMissing(String store, String reason) {}
+
+  /** Return who is told what becomes of a barrier that nobody waits for (REC-5); null for nobody. The first one is told. */
+  default Consumer<FollowedBarrier.Ending> observeBarrier(FollowedBarrier barrier) {
+    return null;
+  }
 
   /** Return whether a barrier that waits without a thread notes first where it was called: a walk through the stack. */
   default boolean wantsBarrierSites() {

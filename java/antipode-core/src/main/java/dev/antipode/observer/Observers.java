@@ -196,6 +196,11 @@ public final class Observers {
     }
 
     @Override
+    public Consumer<FollowedBarrier.Ending> observeBarrier(FollowedBarrier barrier) {
+      return first(each -> each.observeBarrier(barrier));
+    }
+
+    @Override
     public boolean wantsBarrierSites() {
       return any(Observer::wantsBarrierSites);
     }

@@ -3,11 +3,13 @@ package dev.antipode.records;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.observer.FollowedBarrier;
 import dev.antipode.observer.ObservedScope;
 import dev.antipode.observer.Observer;
 import dev.antipode.observer.WriteSite;
 import dev.antipode.telemetry.CallSite;
 import java.util.List;
+import java.util.function.Consumer;
 
 /** Writes records of what the lower rooms say, where that is the mode (spec REC). */
 public final class DryRun implements Observer {
@@ -34,6 +36,11 @@ public final class DryRun implements Observer {
   @Override
   public void onBarrierEnforced() {
     Records.countEnforced();
+  }
+
+  @Override
+  public Consumer<FollowedBarrier.Ending> observeBarrier(FollowedBarrier barrier) {
+    return BarrierRecords.begin(barrier);
   }
 
   @Override
