@@ -24,7 +24,7 @@ public final class Observers {
   private static volatile Observer events = new Observer() {};
 
   static {
-    found().forEach(Observers::add);
+    found(Observer.class.getClassLoader()).forEach(Observers::add);
   }
 
   private Observers() {}
@@ -51,14 +51,15 @@ public final class Observers {
     events = all.size() == 1 ? all.get(0) : new All(all);
   }
 
-  private static List<Observer> found() {
+  /** Return the observers that jars name; one that cannot be loaded is said, and left out. */
+  static List<Observer> found(ClassLoader loader) {
     List<Observer> found = new ArrayList<>();
-    Iterator<Observer> providers = ServiceLoader.load(Observer.class, Observer.class.getClassLoader()).iterator();
+    Iterator<Observer> providers = ServiceLoader.load(Observer.class, loader).iterator();
     for (int faults = 0; faults < MOST_FAULTS; faults++) {
       try {
         providers.forEachRemaining(found::add);
         return found;
-      } catch (ServiceConfigurationError | LinkageError error) { // the others still listen
+      } catch (ServiceConfigurationError | LinkageError error) {
         Logs.error("AP601", "an observer cannot be loaded", error);
       }
     }

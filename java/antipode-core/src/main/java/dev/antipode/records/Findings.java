@@ -19,14 +19,14 @@ public final class Findings {
   private Findings() {}
 
   /** A lineage left before the commit of this task's own write (SCOPE-18). */
-  public static void publishedBeforeCommit(String site, String store, String writtenAt) {
+  static void publishedBeforeCommit(String site, String store, String writtenAt) {
     Map<String, Object> record = leaving("published_before_commit", site, store, writtenAt);
     Records.event(record, Span.current());
     Records.put(record);
   }
 
   /** A lineage left while a write of another task was in flight: no violation (SCOPE-18). */
-  public static void concurrentWrite(String site, String store, String writtenAt) {
+  static void concurrentWrite(String site, String store, String writtenAt) {
     often(leaving("concurrent_write", site, store, writtenAt));
   }
 
@@ -40,26 +40,26 @@ public final class Findings {
   }
 
   /** A write was made outside any scope (SCOPE-9). */
-  public static void orphan(String site, String store) {
+  static void orphan(String site, String store) {
     Map<String, Object> record = at("orphan", site, store);
     Records.event(record, Span.current());
     Records.put(record);
   }
 
   /** A write was made in a scope that had ended ({@code closed}), or after the response's header had left ({@code sent}). */
-  public static void lateWrite(String site, String store, String reason) {
+  static void lateWrite(String site, String store, String reason) {
     Map<String, Object> record = at("late_write", site, store);
     record.put("reason", reason);
     often(record);
   }
 
   /** A lineage came in incomplete, for this scope. */
-  public static void received(String store, ObservedScope scope) {
+  static void received(String store, ObservedScope scope) {
     incomplete("received", store, "", scope);
   }
 
   /** A scope's lineage became incomplete at this site; null: that of none. */
-  public static void incomplete(String reason, String store, String site, ObservedScope scope) {
+  static void incomplete(String reason, String store, String site, ObservedScope scope) {
     Map<String, Object> record = Records.head("incomplete");
     if (!site.isEmpty()) {
       record.put("site", site);
@@ -91,7 +91,7 @@ public final class Findings {
   }
 
   /** A lineage that a message or request had brought leaves with a call, in a trace that is sampled (REC-18). */
-  public static void passedOn(ObservedScope scope, String target) {
+  static void passedOn(ObservedScope scope, String target) {
     SpanContext trace = Span.current().getSpanContext();
     if (!trace.isValid() || !scope.hasBrought() || !Records.isSampled(trace)) {
       return;

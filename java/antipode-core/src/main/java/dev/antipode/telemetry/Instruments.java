@@ -16,7 +16,7 @@ import io.opentelemetry.api.metrics.ObservableLongUpDownCounter;
 import java.util.Map;
 
 /** The instruments of one OpenTelemetry, by the names of OBS-2. */
-public final class Instruments {
+final class Instruments {
   private static final AttributeKey<String> OUTCOME = AttributeKey.stringKey("antipode.outcome");
   private static final AttributeKey<String> STORE = AttributeKey.stringKey("antipode.store");
   private static final AttributeKey<String> REASON = AttributeKey.stringKey("antipode.reason");
@@ -24,13 +24,13 @@ public final class Instruments {
   private final OpenTelemetry openTelemetry;
 
   /** Barriers that waited, in seconds. */
-  public final DoubleHistogram barrierDuration;
+  final DoubleHistogram barrierDuration;
 
   /** Waits for one store, in seconds. */
-  public final DoubleHistogram waitDuration;
+  final DoubleHistogram waitDuration;
 
   /** Lag as seen by waits, in seconds. */
-  public final DoubleHistogram replicaLag;
+  final DoubleHistogram replicaLag;
 
   final LongCounter waitRequests;
   final LongHistogram lineageSize;

@@ -19,7 +19,7 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class Telemetry {
   /** The name of the tracer and of the meter. */
-  public static final String INSTRUMENTATION = "dev.antipode";
+  static final String INSTRUMENTATION = "dev.antipode";
 
   private static final int MOST_SITES = 1000;
   private static final AttributeKey<String> SITE = AttributeKey.stringKey("antipode.site");
@@ -44,7 +44,7 @@ public final class Telemetry {
   }
 
   /** The instruments of the OpenTelemetry in use, which an application may set after we have begun. */
-  public static Instruments instruments() {
+  static Instruments instruments() {
     OpenTelemetry now = openTelemetry();
     Instruments known = instruments;
     if (known != null && known.openTelemetry() == now) {
@@ -64,22 +64,22 @@ public final class Telemetry {
   }
 
   /** The tracer of the {@code antipode.barrier} and {@code antipode.wait} spans. */
-  public static Tracer tracer() {
+  static Tracer tracer() {
     return openTelemetry().getTracer(INSTRUMENTATION);
   }
 
   /** Whether spans are collected by anybody. */
-  public static boolean isTraced() {
+  static boolean isTraced() {
     return openTelemetry().getTracerProvider() != TracerProvider.noop();
   }
 
   /** Whether spans or metrics are collected by anybody. */
-  public static boolean isCollected() {
+  static boolean isCollected() {
     return isTraced() || openTelemetry().getMeterProvider() != MeterProvider.noop();
   }
 
   /** Makes the instruments, so that the observable ones are read even where no other is ever called. */
-  public static void start() {
+  static void start() {
     instruments();
   }
 

@@ -13,6 +13,12 @@ import dev.antipode.history.Changed;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.testing.AntipodeIsolated;
+import dev.antipode.testing.CapturedLogs;
+import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -20,6 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The observer port: who is added takes the events that it overrides, beside those who were there before. */
 @ExtendWith(AntipodeIsolated.class)
@@ -106,6 +113,26 @@ class ObserversTest {
     MemoryStore.named("likes").client("a").set("k", "v");
     client.set("k", "v");
     assertThat(listener.ended).containsExactly("posts k");
+  }
+
+  /** Listens to nothing; a jar names it. */
+  public static final class Named implements Observer {
+    /** Make one, as ServiceLoader does. */
+    public Named() {}
+  }
+
+  @Test
+  void anObserverThatCannotBeLoadedIsLeftOut(@TempDir Path jar) throws IOException {
+    Path names = jar.resolve("META-INF/services").resolve(Observer.class.getName());
+    Files.createDirectories(names.getParent());
+    Files.write(names, List.of("app.Missing", Named.class.getName()));
+    ClassLoader parent = Observer.class.getClassLoader();
+    try (URLClassLoader loader = new URLClassLoader(new URL[] {jar.toUri().toURL()}, parent);
+        CapturedLogs logs = new CapturedLogs()) {
+      List<Observer> found = Observers.found(loader);
+      assertThat(found).hasSize(Observers.found(parent).size() + 1).hasAtLeastOneElementOfType(Named.class);
+      assertThat(logs.lines()).containsExactly("an observer cannot be loaded [AP601]");
+    }
   }
 
   @Test
