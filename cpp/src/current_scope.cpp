@@ -11,8 +11,8 @@
 #include "findings.h"
 #include "history/recorder.h"
 #include "hooks.h"
+#include "observers.h"
 #include "quote.h"
-#include "telemetry.h"
 
 namespace antipode {
 namespace {
@@ -122,7 +122,7 @@ void Append(const std::vector<WriteId>& ids, Site site) {
 void CountOrphan(const std::string& store, const Site& site) {
   context::KnowLineage();
   const std::string where = site.ToString();
-  telemetry::WriteLost("orphan", store, where);
+  Events().WriteLost("orphan", store, where);
   if (CurrentSettings()->mode == Mode::kDryRun) findings::Orphan(where, store);
   logs::Warn("AP401", "orphan " + where,
              "a write to " + Shown(store) + " was made outside any scope, so nothing can wait for it. Open one with a "

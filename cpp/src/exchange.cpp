@@ -14,8 +14,8 @@
 #include "history/recorder.h"
 #include "history/spelling.h"
 #include "lineage_rep.h"
+#include "observers.h"
 #include "quote.h"
-#include "telemetry.h"
 
 namespace antipode {
 namespace {
@@ -30,7 +30,7 @@ void Tell(Taken& taken, const Decision& decision, Direction direction, std::stri
   const std::string dropped = "a lineage (" + Words(direction) + ") was dropped: ";
   if (decision.reason == Reason::kSeal) {
     taken.gaps.emplace_back("seal", dropped + decision.about);
-    telemetry::Incomplete("seal", "");
+    Events().LineageIncomplete({"seal"});
     taken.lineage = taken.lineage.MarkedIncomplete();
   } else {
     taken.gaps.emplace_back("untrusted", dropped + std::string(ToString(decision.reason)));
@@ -40,7 +40,7 @@ void Tell(Taken& taken, const Decision& decision, Direction direction, std::stri
 // Something of a receipt is missing, and what was to be read of it has been.
 void Lose(MessageCode code, Taken& taken, const std::string& reason, Direction direction, const std::string& detail) {
   taken.gaps.emplace_back(reason, detail);
-  telemetry::Incomplete(reason, "");
+  Events().LineageIncomplete({reason});
   logs::Warn(code, reason + " " + Words(direction), detail + ": what it held is missing.", "dropped");
   taken.lineage = taken.lineage.MarkedIncomplete();
 }
@@ -109,7 +109,7 @@ Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction 
       taken.lineage = std::move(joined);
     } else {
       ++taken.malformed;
-      telemetry::Dropped("malformed", ToString(direction));
+      Events().LineageDropped("malformed", ToString(direction));
     }
   }
   if (!taken.lineage.empty()) context::KnowLineage();
@@ -120,12 +120,12 @@ Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction 
     Lose("AP405", taken, "malformed", direction, "a lineage from " + from + way + " could not be read");
   }
   if (oversize) {
-    telemetry::Dropped("oversize", ToString(direction));
+    Events().LineageDropped("oversize", ToString(direction));
     Lose("AP408", taken, "oversize", direction,
          "what " + from + " sent" + way + " has more than 16 texts, 16,384 octets or 512 writes");
   }
   if (!taken.lineage.empty() && taken.malformed == 0) {
-    telemetry::Size(ToString(direction), taken.lineage.Serialize().size());
+    Events().LineageSized(ToString(direction), taken.lineage.Serialize().size());
   }
   return taken;
 }
@@ -146,7 +146,7 @@ std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust
     for (const std::string& store : fitted.incomplete()) {
       if (std::find(before.begin(), before.end(), store) != before.end()) continue;
       missing.push_back(store);
-      telemetry::Incomplete("budget", store);
+      Events().LineageIncomplete({"budget", store});
       FoundIncomplete("budget", store);
     }
     logs::Warn("AP406", "budget",
@@ -157,7 +157,7 @@ std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust
   }
   if (recording != nullptr) recording->Sent(*sender, message, told ? fitted | *told : fitted);
   std::string text = OutgoingText(fitted.Serialize(), trust, purpose, UnixTime());
-  telemetry::Size(ToString(direction), text.size());
+  Events().LineageSized(ToString(direction), text.size());
   return text;
 }
 
@@ -166,9 +166,9 @@ Result<Lineage> Leaving(const LineageScope& scope, const Site& site) {
   if (lineage) {
     std::set<std::string> stores;
     for (const PendingPtr& write : scope.pending()) stores.insert(write->store());
-    for (const std::string& store : stores) telemetry::Incomplete("pending", store);
+    for (const std::string& store : stores) Events().LineageIncomplete({"pending", store});
     if (scope.streaming()) {
-      telemetry::Incomplete("streaming", "");
+      Events().LineageIncomplete({"streaming"});
       if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("streaming", "", &scope, site.ToString());
     }
   }
@@ -179,7 +179,7 @@ namespace {
 
 Lineage Outside(const std::string& words, const Site& site, const void* but) {
   if (!context::KnowsLineages(but) || CurrentSettings()->mode == Mode::kOff) return {};
-  telemetry::Incomplete("unscoped", "");
+  Events().LineageIncomplete({"unscoped"});
   if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("unscoped", "", nullptr, site.ToString());
   logs::Warn("AP418", "unscoped " + site.ToString(),
              "what left outside any scope (" + words +

@@ -10,7 +10,7 @@
 #include "antipode/logs.h"
 #include "digest.h"
 #include "fork.h"
-#include "telemetry.h"
+#include "observers.h"
 
 namespace antipode {
 namespace {
@@ -88,7 +88,7 @@ bool HybridClock::Observe(std::uint64_t counter) {
     }
   }
   ++refused_;
-  telemetry::Dropped("implausible", "write");
+  Events().LineageDropped("implausible", "write");
   logs::Warn("AP413", "clock",
              "refused a version " + std::to_string(ahead / (kTicksPerMs * 1000)) +
                  " s ahead of this machine's time: it is forged, or the clock of this machine or of the writer's is "

@@ -7,8 +7,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "antipode/store.h"
 #include "fork.h"
-#include "telemetry.h"
+#include "observers.h"
 
 namespace antipode {
 
@@ -50,7 +51,7 @@ struct Numbers {
   // By name and values: ten thousand barriers may end at once.
   std::unordered_map<std::string, std::shared_ptr<Number>> all;
   std::set<std::string, std::less<>> sites;
-  std::vector<telemetry::Observe> observed;
+  std::map<std::string, std::string, std::less<>> missing_marks;  // of stores, with the reasons
   std::shared_ptr<TelemetrySink> sink;
   // Of the number that is looked for. One a thread would need memory when a thread of ours begins (BAR-61), and a
   // static one would be gone at the process's end, while threads of ours still count.
@@ -88,16 +89,24 @@ std::string Spelled(const Measured& measured, std::string_view suffix) {
 
 std::vector<Measured> Measurements() {
   std::vector<Measured> measured;
-  std::vector<telemetry::Observe> observed;
+  for (const BarrierOutcome outcome : kBarrierOutcomes) {
+    const auto count = static_cast<std::int64_t>(CountedBarriers(outcome));
+    if (count == 0) continue;
+    measured.push_back({"antipode.barrier.count", {{"antipode.outcome", std::string(ToString(outcome))}}, count, 0.0});
+  }
+  for (const auto& store : Stores()) {
+    measured.push_back({"antipode.barrier.waiting", {{"antipode.store", store->name()}}, store->parked(), 0.0});
+  }
   {
     const std::lock_guard<std::mutex> lock(All().mutex);
     for (const auto& each : All().all) {
       const Number& number = *each.second;
       measured.push_back({number.name, number.attributes, number.count, number.sum});
     }
-    observed = All().observed;
+    for (const auto& [store, reason] : All().missing_marks) {
+      measured.push_back({"antipode.marks.missing", {{"antipode.store", store}, {"antipode.reason", reason}}, 1, 0.0});
+    }
   }
-  for (const telemetry::Observe observe : observed) observe(measured);
   std::sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
     return std::tie(a.name, a.attributes) < std::tie(b.name, b.attributes);
   });
@@ -116,9 +125,14 @@ std::shared_ptr<TelemetrySink> Sink() {
   return All().sink;
 }
 
-void AddObserved(Observe observe) {
+void NoteMarks(std::string_view store, std::string_view missing) {
   const std::lock_guard<std::mutex> lock(All().mutex);
-  All().observed.push_back(observe);
+  auto& all = All().missing_marks;
+  if (!missing.empty()) {
+    all.insert_or_assign(std::string(store), missing);
+  } else if (const auto found = all.find(store); found != all.end()) {
+    all.erase(found);
+  }
 }
 
 void Add(std::string_view instrument, std::initializer_list<Attribute> attributes, std::uint64_t number) {

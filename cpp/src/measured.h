@@ -1,10 +1,11 @@
-// Where everything that is counted comes together: plain numbers by instrument and attributes, and the sink that
-// exports them.
+// Where everything that is counted comes together: plain numbers by instrument and attributes, by the names of the
+// specification (spec OBS), and the sink that exports them.
 #ifndef ANTIPODE_SRC_MEASURED_H_
 #define ANTIPODE_SRC_MEASURED_H_
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,9 +27,17 @@ void Record(std::string_view instrument, std::initializer_list<Attribute> attrib
 // The sink in force, or null.
 std::shared_ptr<TelemetrySink> Sink();
 
-// What is observed when somebody reads: adds its values.
-using Observe = void (*)(std::vector<Measured>& measured);
-void AddObserved(Observe observe);
+// Keeps why this process may not mark a store's epochs; empty: it may (EPOCH-26).
+void NoteMarks(std::string_view store, std::string_view missing);
+
+// What was counted since the start or `Reset`: `antipode.write.lost{antipode.reason=orphan,…}` to a number.
+std::map<std::string, std::uint64_t> Counts();
+
+// A call site as an attribute: past 1,000 different ones, `other` (OBS-6).
+std::string Bounded(std::string_view site);
+
+// Forgets counts and sites (tests).
+void Reset();
 
 }  // namespace antipode::telemetry
 

@@ -8,7 +8,7 @@
 #include "antipode/settings.h"
 #include "context.h"
 #include "findings.h"
-#include "telemetry.h"
+#include "observers.h"
 
 namespace antipode {
 namespace {
@@ -20,7 +20,7 @@ Result<void> ApplyOnPending(const std::vector<PendingPtr>& uncommitted, const Si
   std::string names;
   for (const std::string& store : stores) names.append(names.empty() ? "" : ", ").append(store);
   const std::string where = site.ToString();
-  telemetry::Finding("published_before_commit", where);
+  Events().LineageLeftEarly(where, uncommitted);
   const auto settings = CurrentSettings();
   if (settings->mode == Mode::kDryRun) {
     for (const PendingPtr& write : uncommitted) findings::PublishedBeforeCommit(where, write->store(), write->site());
@@ -142,8 +142,8 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
     late = sent_;
   }
   if (!implausible.empty()) {
-    telemetry::Dropped("implausible", "write");
-    telemetry::Incomplete("implausible", id.store());
+    Events().LineageDropped("implausible", "write");
+    Events().LineageIncomplete({"implausible", id.store()});
     if (CurrentSettings()->mode == Mode::kDryRun) {
       findings::Incomplete("implausible", id.store(), this, site.ToString());
     }

@@ -11,8 +11,8 @@
 #include "history/recorder.h"
 #include "hooks.h"
 #include "mode_changes.h"
+#include "observers.h"
 #include "quote.h"
-#include "telemetry.h"
 
 namespace antipode {
 namespace {
@@ -272,7 +272,7 @@ void LineageScope::MarkIncomplete(std::string_view reason, const std::vector<std
     for (const std::string& store : named) AddGap({std::string(reason), store, detail});
   }
   for (const std::string& store : named) {
-    telemetry::Incomplete(reason, store);
+    Events().LineageIncomplete({reason, store});
     if (IsDryRun()) findings::Incomplete(std::string(reason), store, this, site ? site->ToString() : std::string());
   }
 }
@@ -307,7 +307,7 @@ void LineageScope::Stop() {
     stopped_ = true;
     was_off = holds_ == 0 && Close();
   }
-  if (was_off) telemetry::Incomplete("mode", "");
+  if (was_off) Events().LineageIncomplete({"mode"});
 }
 
 bool LineageScope::Close() {
@@ -332,18 +332,18 @@ void LineageScope::Release() {
     --holds_;
     was_off = stopped_ && holds_ == 0 && Close();
   }
-  if (was_off) telemetry::Incomplete("mode", "");
+  if (was_off) Events().LineageIncomplete({"mode"});
 }
 
 void LineageScope::AfterHeader(const std::string& store, const Site& site) {
   const std::string where = site.ToString();
-  telemetry::WriteLate(store, where);
+  Events().WriteLate(store, where);
   if (IsDryRun()) findings::LateWrite(where, store, "sent");
 }
 
 void LineageScope::TooLate(const std::string& store, const Site& site) const {
   const std::string where = site.ToString();
-  telemetry::WriteLost("closed", store, where);
+  Events().WriteLost("closed", store, where);
   if (IsDryRun()) findings::LateWrite(where, store, "closed");
   logs::Warn("AP402", "closed-scope " + where,
              "dropped a write to " + (store.empty() ? "a store" : Shown(store)) + ": its scope (" + site_ +

@@ -7,9 +7,9 @@
 
 #include "antipode/logs.h"
 #include "hosts.h"
+#include "observers.h"
 #include "quote.h"
 #include "seal.h"
-#include "telemetry.h"
 #include "text.h"
 
 namespace antipode {
@@ -237,7 +237,7 @@ std::string OutgoingText(std::string text, const TrustSettings& trust, Purpose p
 
 void Report(const Decision& decision, Direction direction, std::string_view sender) {
   const bool by_seal = decision.reason == Reason::kSeal;
-  telemetry::Dropped(by_seal ? "seal" : "untrusted", ToString(direction));
+  Events().LineageDropped(by_seal ? "seal" : "untrusted", ToString(direction));
   const std::string_view cure = CureOf(decision.reason);
   if (cure.empty()) return;
   std::string where = Shown(by_seal ? sender : std::string_view(decision.about));

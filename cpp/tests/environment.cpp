@@ -9,7 +9,7 @@
 #include "antipode/propagation.h"
 #include "antipode/settings.h"
 #include "context.h"
-#include "telemetry.h"
+#include "measured.h"
 #include "text.h"
 
 extern char** environ;

@@ -5,7 +5,7 @@
 #include "antipode/logs.h"
 #include "engine/in_force.h"
 #include "engine/registry.h"
-#include "engine/measures.h"
+#include "telemetry.h"
 
 namespace antipode {
 namespace {

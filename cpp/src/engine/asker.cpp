@@ -15,8 +15,8 @@
 #include "antipode/logs.h"
 #include "antipode/store.h"
 #include "engine/server_inside.h"
-#include "engine/measures.h"
 #include "engine/threads.h"
+#include "observers.h"
 
 namespace antipode {
 namespace {
@@ -325,7 +325,7 @@ std::optional<bool> Asker::Question(bool wanted) {
     return false;
   }
   if (inside_.shim->OwnPace() == Duration::zero()) {  // such a shim counts its questions by itself
-    telemetry::Request(inside_.store_name, wanted ? "wait" : "probe");
+    Events().ServerAsked(inside_.store_name, wanted ? "wait" : "probe");
   }
   Releases releases;
   bool moved = false;
@@ -402,7 +402,7 @@ void Asker::Unanswered(const std::string& words, TimePoint asked_at) {
 // The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass.
 void Asker::Failed(const std::string& words, TimePoint asked_at) {
   CloseChannel();
-  telemetry::Request(inside_.store_name, "probe");
+  Events().ServerAsked(inside_.store_name, "probe");
   Groups released;
   {
     const TimePoint now = Clock::now();

@@ -8,8 +8,8 @@
 #include "engine/branches.h"
 #include "engine/in_force.h"
 #include "engine/judgement.h"
-#include "engine/measures.h"
 #include "fork.h"
+#include "observers.h"
 
 namespace antipode::detail {
 namespace {
@@ -48,7 +48,7 @@ FallbackPlace::FallbackPlace() {
     taken_ = TheRunning().count < most;
     TheRunning().count += taken_ ? 1 : 0;
   }
-  telemetry::Fallback(taken_ ? "run" : "refused");
+  Events().Fallback(taken_ ? "run" : "refused");
 }
 
 FallbackPlace::~FallbackPlace() {

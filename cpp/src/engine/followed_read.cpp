@@ -15,6 +15,7 @@
 #include "engine/records.h"
 #include "engine/repeats.h"
 #include "engine/sampling.h"
+#include "measured.h"
 #include "telemetry.h"
 
 namespace antipode {

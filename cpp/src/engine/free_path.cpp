@@ -7,7 +7,7 @@
 #include "engine/held_result.h"
 #include "engine/in_force.h"
 #include "engine/registry.h"
-#include "engine/measures.h"
+#include "observers.h"
 
 namespace antipode {
 namespace {
@@ -51,7 +51,7 @@ std::optional<BarrierResult> FreePass(const LineageScope& scope, const BarrierOp
     // The clients first: what they were led to before that look shows in the generation behind it.
     if (store->RefreshDue(now) || store->generation() != generation) return std::nullopt;
   }
-  telemetry::CountBarrier(telemetry::Outcome::kFree);
+  CountBarrier(BarrierOutcome::kFree);
   if (BarrierLog::Active()) {
     for (const auto& each : pass.stores) BarrierLog::Note(each.first->name());
   }

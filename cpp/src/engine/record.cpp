@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "engine/in_force.h"
-#include "engine/measures.h"
 #include "engine/record_writer.h"
 #include "fork.h"
+#include "telemetry.h"
 
 namespace antipode {
 namespace {

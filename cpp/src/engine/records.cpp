@@ -13,13 +13,14 @@
 #include "engine/held_records.h"
 #include "engine/in_force.h"
 #include "engine/judgement.h"
-#include "engine/measures.h"
 #include "engine/record.h"
 #include "engine/record_writer.h"
 #include "engine/registry.h"
 #include "engine/sampling.h"
 #include "findings.h"
 #include "fork.h"
+#include "measured.h"
+#include "telemetry.h"
 #include "trust.h"
 
 namespace antipode {

@@ -7,7 +7,6 @@
 
 #include "antipode/wire.h"
 #include "engine/forks.h"
-#include "engine/measures.h"
 #include "engine/time.h"
 #include "history/recorder.h"
 #include "text.h"
@@ -58,7 +57,6 @@ void LetRegistryGo() { current_mutex.unlock(); }
 
 Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreOptions& options) {
   forks::Install();
-  telemetry::Install();
   // Refuses a name that the wire cannot carry.
   const Result<WriteId> checked = WriteId::Make(options.name, "check", Ordered{"", 0});
   if (!checked.ok()) return checked.error();

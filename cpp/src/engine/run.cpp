@@ -10,12 +10,10 @@
 #include "engine/in_force.h"
 #include "engine/judgement.h"
 #include "engine/records.h"
-#include "engine/measures.h"
+#include "observers.h"
 
 namespace antipode {
 namespace {
-
-using telemetry::Outcome;
 
 BarrierResult PassedThrough() {
   auto held = std::make_shared<BarrierResult::Held>();
@@ -58,61 +56,29 @@ BarrierResult RecordOnly(const Plan& plan) {
   held.satisfied = true;
   held.left_unjudged = true;
   held.dry_run = true;
-  telemetry::CountBarrier(vacuous ? Outcome::kVacuous : Outcome::kSatisfied);
+  CountBarrier(vacuous ? BarrierOutcome::kVacuous : BarrierOutcome::kSatisfied);
   return BarrierResult(std::make_shared<const BarrierResult::Held>(std::move(held)));
 }
 
-Outcome OutcomeOf(const Plan& plan, const BarrierResult& result, const Group& group) {
-  if (result.vacuous()) return Outcome::kVacuous;
+BarrierOutcome OutcomeOf(const Plan& plan, const BarrierResult& result, const Group& group) {
+  if (result.vacuous()) return BarrierOutcome::kVacuous;
   if (result.satisfied()) {
-    return plan.require_complete && !result.complete() ? Outcome::kIncomplete : Outcome::kSatisfied;
+    return plan.require_complete && !result.complete() ? BarrierOutcome::kIncomplete : BarrierOutcome::kSatisfied;
   }
-  if (group.overloaded) return Outcome::kOverloaded;
+  if (group.overloaded) return BarrierOutcome::kOverloaded;
   const auto& stores = result.stores();
   const bool unproven = std::any_of(stores.begin(), stores.end(),
                                     [](const auto& each) { return each.second.verdict == Verdict::kUnproven; });
-  return unproven ? Outcome::kUnproven : Outcome::kTimedOut;
+  return unproven ? BarrierOutcome::kUnproven : BarrierOutcome::kTimedOut;
 }
 
-std::optional<telemetry::Wait> WaitOf(const Asked& asked, const BarrierResult& result, const Group& group) {
-  bool parked = false;
-  bool left_out = false;
-  Duration late{};
-  for (const Need& need : group.needs) {
-    if (&need.server->store() != asked.store.get()) continue;
-    parked = parked || need.parked;
-    left_out = left_out || need.left_out;
-    if (need.seen) late = std::max<Duration>(late, *need.seen - need.since);
-  }
-  if (!parked) return std::nullopt;  // every write to the store was seen at once
-  const StoreResult& store = result.store(asked.store->name());
-  telemetry::Wait wait{asked.store->name(), asked.store->kind(), store.verdict, store.waited, std::nullopt};
-  if (store.verdict == Verdict::kVisible && !left_out) wait.lag = wait.duration = late;
-  return wait;
-}
-
-// Counts a barrier, and makes its spans if something had to be waited for (OBS-1, OBS-9).
+// Counts a barrier, and says so if something had to be waited for (OBS-1, OBS-9).
 void Tell(const Plan& plan, const BarrierResult& result, const Group& group) {
   const bool waited = std::any_of(group.needs.begin(), group.needs.end(), [](const Need& need) { return need.parked; });
-  const Outcome outcome = OutcomeOf(plan, result, group);
-  telemetry::CountBarrier(waited || outcome != Outcome::kSatisfied ? outcome : Outcome::kFree);
+  const BarrierOutcome outcome = OutcomeOf(plan, result, group);
+  CountBarrier(waited || outcome != BarrierOutcome::kSatisfied ? outcome : BarrierOutcome::kFree);
   if (result.vacuous()) WarnVacuous(plan);
-  if (!waited) return;
-  BarrierSpan told;
-  told.duration = result.waited();
-  told.outcome = ToString(outcome);
-  told.site = plan.site;
-  told.policy = ToString(plan.on_timeout);
-  told.region = InForce()->region;
-  told.reach = plan.reach;
-  told.satisfied = result.satisfied();
-  told.complete = result.complete();
-  told.dry_run = plan.dry_run;
-  std::vector<telemetry::Wait> waits;
-  for (const Asked& asked : plan.asked) {
-    if (auto wait = WaitOf(asked, result, group)) waits.push_back(*std::move(wait));
-  }
-  telemetry::BarrierWaited(told, waits);
+  if (waited) Events().BarrierWaited(plan, result, group, outcome);
 }
 
 }  // namespace

@@ -1,24 +1,23 @@
 #include "antipode/shim_tools.h"
 
-#include "engine/measures.h"
 #include "exchange.h"
-#include "telemetry.h"
+#include "observers.h"
 #include "trust.h"
 
 namespace antipode {
 
-void NoteMarks(const std::string& store, const std::string& missing) { telemetry::NoteMarks(store, missing); }
+void NoteMarks(const std::string& store, const std::string& missing) { Events().MarksMissing(store, missing); }
 
-void CountRequest(const std::string& store, std::string_view purpose) { telemetry::Request(store, purpose); }
+void CountRequest(const std::string& store, std::string_view purpose) { Events().ServerAsked(store, purpose); }
 
 void CountIncomplete(std::string_view reason, const std::string& store) {
-  telemetry::Incomplete(reason, store);
+  Events().LineageIncomplete({reason, store});
   FoundIncomplete(reason, store);
 }
 
 void CountMalformedAtRest(const std::string& store) {
-  telemetry::Dropped("malformed", ToString(Direction::kMessageIn));
-  telemetry::Incomplete("malformed", store);
+  Events().LineageDropped("malformed", ToString(Direction::kMessageIn));
+  Events().LineageIncomplete({"malformed", store});
   FoundIncomplete("malformed", store);
 }
 

@@ -6,7 +6,6 @@
 #include "antipode/store.h"
 #include "engine/held_result.h"
 #include "engine/in_force.h"
-#include "engine/measures.h"
 #include "engine/time.h"
 #include "engine/waiting.h"
 

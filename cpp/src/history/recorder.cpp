@@ -13,10 +13,10 @@
 #include "antipode/logs.h"
 #include "antipode/settings.h"
 #include "antipode/telemetry.h"
-#include "engine/measures.h"
 #include "engine/registry.h"
 #include "engine/threads.h"
 #include "fork.h"
+#include "telemetry.h"
 
 namespace antipode::history {
 

@@ -10,7 +10,7 @@
 #include "engine/registry.h"
 #include "engine/repeats.h"
 #include "history/recorder.h"
-#include "telemetry.h"
+#include "measured.h"
 
 namespace antipode::testing {
 

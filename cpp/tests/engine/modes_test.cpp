@@ -9,16 +9,17 @@
 #include "antipode/memory.h"
 #include "antipode/propagation.h"
 #include "antipode/scope.h"
+#include "antipode/shim_tools.h"
 #include "antipode/telemetry.h"
 #include "antipode/writing.h"
 #include "engine/announcement.h"
 #include "engine/fakes.h"
 #include "engine/following.h"
 #include "engine/json.h"
-#include "engine/measures.h"
 #include "engine/record_writer.h"
 #include "engine/records_test.h"
 #include "environment.h"
+#include "observers.h"
 
 namespace antipode::testing {
 namespace {
@@ -213,7 +214,7 @@ TEST_F(ModesTest, ABarrierThatWaitedIsASpanWithAChildAStoreAndIsMeasured) {
   MemoryStore store("blog-posts", {"a", "b"}, 50ms);
   MemoryClient writer = store.Client("a");
   static_cast<void>(store.Client("b"));
-  const auto before = telemetry::Barriers(telemetry::Outcome::kSatisfied);
+  const auto before = CountedBarriers(BarrierOutcome::kSatisfied);
   {
     const Scope scope;
     ASSERT_TRUE(writer.Set("the-private-key", "v").ok());
@@ -233,7 +234,7 @@ TEST_F(ModesTest, ABarrierThatWaitedIsASpanWithAChildAStoreAndIsMeasured) {
                            "antipode.wait.requests"}) {
     EXPECT_EQ(sink->names.count(name), 1U) << name;
   }
-  EXPECT_EQ(telemetry::Barriers(telemetry::Outcome::kSatisfied), before + 1);
+  EXPECT_EQ(CountedBarriers(BarrierOutcome::kSatisfied), before + 1);
   EXPECT_EQ(CountOf("antipode.barrier.duration", "antipode.outcome", "satisfied"), 1);
   EXPECT_EQ(CountOf("antipode.wait.duration", "antipode.store.kind", "memory"), 1);
   EXPECT_GE(CountOf("antipode.wait.requests", "antipode.store", "blog-posts"), 1);
@@ -273,9 +274,9 @@ TEST_F(ModesTest, ARecordNamesTheSpanAndIsAnEventOfIt) {
 
 // EPOCH-26.
 TEST_F(ModesTest, StoresThatMayNotBeMarkedAreAGauge) {
-  telemetry::NoteMarks("blog-posts", "rights");
+  NoteMarks("blog-posts", "rights");
   EXPECT_EQ(CountOf("antipode.marks.missing", "antipode.store", "blog-posts"), 1);
-  telemetry::NoteMarks("blog-posts", "");
+  NoteMarks("blog-posts", "");
   EXPECT_EQ(CountOf("antipode.marks.missing", "antipode.store", "blog-posts"), 0);
 }
 

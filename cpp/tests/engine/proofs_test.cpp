@@ -14,7 +14,7 @@
 #include "antipode/response_stream.h"
 #include "antipode/scope.h"
 #include "engine/log_test.h"
-#include "engine/measures.h"
+#include "observers.h"
 
 namespace antipode::testing {
 namespace {
@@ -30,9 +30,9 @@ TEST_F(LogTest, TheFreePathAsksNothingAndExpires) {
   // The first barrier may have the server asked once more behind its back: that is no question of the second.
   Until([&] {
     const int asked = fake_->asked;
-    const auto free = telemetry::Barriers(telemetry::Outcome::kFree);
+    const auto free = CountedBarriers(BarrierOutcome::kFree);
     return Barrier().satisfied() && fake_->asked == asked &&
-           telemetry::Barriers(telemetry::Outcome::kFree) == free + 1;
+           CountedBarriers(BarrierOutcome::kFree) == free + 1;
   });
   // A question from before may be answered behind the expiry: then the next one is waited for.
   Until([&] {

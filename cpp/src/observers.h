@@ -1,0 +1,117 @@
+// The observer port: the lower rooms say what happens, and none of them knows who listens.
+//
+// Telemetry is an observer; `AddOwnObservers` adds it before the first event of the process. An event that no observer
+// takes does nothing. The free path of a barrier calls nobody: it adds to a plain number (`CountBarrier`).
+#ifndef ANTIPODE_SRC_OBSERVERS_H_
+#define ANTIPODE_SRC_OBSERVERS_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace antipode {
+
+class BarrierResult;
+class Group;
+class PendingWrite;
+struct Plan;
+
+// What a barrier came to (OBS-2).
+enum class BarrierOutcome { kFree, kSatisfied, kTimedOut, kUnproven, kVacuous, kIncomplete, kOverloaded };
+
+inline constexpr std::array kBarrierOutcomes = {
+    BarrierOutcome::kFree,    BarrierOutcome::kSatisfied,  BarrierOutcome::kTimedOut,  BarrierOutcome::kUnproven,
+    BarrierOutcome::kVacuous, BarrierOutcome::kIncomplete, BarrierOutcome::kOverloaded};
+
+// Return the attribute of metrics: `timed_out`.
+std::string_view ToString(BarrierOutcome outcome) noexcept;
+
+namespace detail {
+inline std::array<std::atomic<std::uint64_t>, kBarrierOutcomes.size()> barriers{};
+}  // namespace detail
+
+// Count one more barrier of this outcome, the free ones included.
+inline void CountBarrier(BarrierOutcome outcome) noexcept {
+  detail::barriers[static_cast<std::size_t>(outcome)].fetch_add(1, std::memory_order_relaxed);
+}
+
+// Return how many barriers of this outcome there were.
+inline std::uint64_t CountedBarriers(BarrierOutcome outcome) noexcept {
+  return detail::barriers[static_cast<std::size_t>(outcome)].load(std::memory_order_relaxed);
+}
+
+// How a lineage became incomplete in this process.
+struct IncompleteLineage {
+  std::string_view reason;      // one of OBS-2
+  std::string_view store = {};  // what it is incomplete in; empty: anywhere
+};
+
+// A listener to what the lower rooms say: it overrides the events that it wants; the others do nothing.
+//
+// Any thread may call it, also several at once; it does not wait, and asks no scope for its lineage. It is never
+// destroyed: threads of an application may outlive `main`.
+class Observer {
+ public:
+  constexpr Observer() noexcept = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  // Note that a lineage was not believed or not understood (OBS-2).
+  virtual void LineageDropped(std::string_view /*reason*/, std::string_view /*direction*/) {}
+
+  // Note that a lineage became incomplete in this process.
+  virtual void LineageIncomplete(const IncompleteLineage& /*lineage*/) {}
+
+  // Note that a lineage of so many bytes went in this direction.
+  virtual void LineageSized(std::string_view /*direction*/, std::size_t /*length*/) {}
+
+  // Note that a lineage left at this site before the commit of its own thread's writes (SCOPE-18).
+  virtual void LineageLeftEarly(std::string_view /*site*/,
+                                const std::vector<std::shared_ptr<PendingWrite>>& /*uncommitted*/) {}
+
+  // Note that no scope has a write: made outside any (`orphan`), or after its scope had ended (`closed`).
+  virtual void WriteLost(std::string_view /*reason*/, std::string_view /*store*/, std::string_view /*site*/) {}
+
+  // Note that a write was made after the response's header had left (PROP-16).
+  virtual void WriteLate(std::string_view /*store*/, std::string_view /*site*/) {}
+
+  // Note that a fallback read was `run` or `refused`.
+  virtual void Fallback(std::string_view /*outcome*/) {}
+
+  // Note that a server was asked because somebody waits: `wait`, `probe` or `mark`.
+  virtual void ServerAsked(std::string_view /*store*/, std::string_view /*purpose*/) {}
+
+  // Note why this process may not mark a store's epochs; empty: it may (EPOCH-26).
+  virtual void MarksMissing(std::string_view /*store*/, std::string_view /*reason*/) {}
+
+  // Note what came of a barrier that had to wait (OBS-1).
+  virtual void BarrierWaited(const Plan& /*plan*/, const BarrierResult& /*result*/, const Group& /*group*/,
+                             BarrierOutcome /*outcome*/) {}
+
+ protected:
+  ~Observer() = default;
+
+ private:
+  friend class EveryObserver;
+  friend void AddObserver(Observer& observer) noexcept;
+
+  std::atomic<Observer*> next_{nullptr};
+};
+
+// Have an observer, which is not added yet, take its events from now on.
+void AddObserver(Observer& observer) noexcept;
+
+// Return what is called: it tells each event to every observer, in the order in which they were added.
+Observer& Events() noexcept;
+
+// Add the observers of this library. The facade defines it, and `Events` calls it first of all: no object of a static
+// library that the linker drops has to do it, and no constructor of a global.
+void AddOwnObservers() noexcept;
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_SRC_OBSERVERS_H_
