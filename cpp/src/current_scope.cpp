@@ -8,7 +8,6 @@
 #include "antipode/scope.h"
 #include "antipode/settings.h"
 #include "context.h"
-#include "findings.h"
 #include "history/recorder.h"
 #include "hooks.h"
 #include "observers.h"
@@ -123,7 +122,6 @@ void CountOrphan(const std::string& store, const Site& site) {
   context::KnowLineage();
   const std::string where = site.ToString();
   Events().WriteLost("orphan", store, where);
-  if (CurrentSettings()->mode == Mode::kDryRun) findings::Orphan(where, store);
   logs::Warn("AP401", "orphan " + where,
              "a write to " + Shown(store) + " was made outside any scope, so nothing can wait for it. Open one with a "
              "middleware or antipode::Scope; in a thread use antipode::Carry(). site=" + where);

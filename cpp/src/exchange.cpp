@@ -10,7 +10,6 @@
 #include "antipode/settings.h"
 #include "antipode/wire.h"
 #include "context.h"
-#include "findings.h"
 #include "history/recorder.h"
 #include "history/spelling.h"
 #include "lineage_rep.h"
@@ -30,7 +29,6 @@ void Tell(Taken& taken, const Decision& decision, Direction direction, std::stri
   const std::string dropped = "a lineage (" + Words(direction) + ") was dropped: ";
   if (decision.reason == Reason::kSeal) {
     taken.gaps.emplace_back("seal", dropped + decision.about);
-    Events().LineageIncomplete({"seal"});
     taken.lineage = taken.lineage.MarkedIncomplete();
   } else {
     taken.gaps.emplace_back("untrusted", dropped + std::string(ToString(decision.reason)));
@@ -40,7 +38,6 @@ void Tell(Taken& taken, const Decision& decision, Direction direction, std::stri
 // Something of a receipt is missing, and what was to be read of it has been.
 void Lose(MessageCode code, Taken& taken, const std::string& reason, Direction direction, const std::string& detail) {
   taken.gaps.emplace_back(reason, detail);
-  Events().LineageIncomplete({reason});
   logs::Warn(code, reason + " " + Words(direction), detail + ": what it held is missing.", "dropped");
   taken.lineage = taken.lineage.MarkedIncomplete();
 }
@@ -66,12 +63,15 @@ void Taken::NoteIn(LineageScope& scope, const std::string& site) const {
     }
   }
   for (const auto& [reason, detail] : gaps) scope.NoteGap(reason, "", detail);
-  if (CurrentSettings()->mode != Mode::kDryRun) return;
+  TellMissing(&scope, site);
+  if (!gaps.empty() || CurrentSettings()->mode != Mode::kDryRun) return;
+  for (const std::string& store : lineage.incomplete()) Events().IncompleteLineageReceived(store, scope);
+}
+
+void Taken::TellMissing(const LineageScope* scope, std::string_view site) const {
   for (const auto& [reason, detail] : gaps) {
-    if (reason != "untrusted") findings::Incomplete(reason, "", &scope, site);
+    if (reason != "untrusted") Events().LineageIncomplete({reason, {}, scope, site, scope != nullptr});
   }
-  if (!gaps.empty()) return;
-  for (const std::string& store : lineage.incomplete()) findings::Incomplete("received", store, &scope, {});
 }
 
 Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender) {
@@ -143,11 +143,11 @@ std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust
   if (!fitted.IsSame(lineage)) {
     const std::vector<std::string> before = lineage.incomplete();
     std::vector<std::string> missing;
+    const ScopePtr scope = CurrentScope();
     for (const std::string& store : fitted.incomplete()) {
       if (std::find(before.begin(), before.end(), store) != before.end()) continue;
       missing.push_back(store);
-      Events().LineageIncomplete({"budget", store});
-      FoundIncomplete("budget", store);
+      Events().LineageIncomplete({"budget", store, scope.get()});
     }
     logs::Warn("AP406", "budget",
                "a lineage of " + std::to_string(lineage.Serialize().size()) +
@@ -166,11 +166,10 @@ Result<Lineage> Leaving(const LineageScope& scope, const Site& site) {
   if (lineage) {
     std::set<std::string> stores;
     for (const PendingPtr& write : scope.pending()) stores.insert(write->store());
-    for (const std::string& store : stores) Events().LineageIncomplete({"pending", store});
-    if (scope.streaming()) {
-      Events().LineageIncomplete({"streaming"});
-      if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("streaming", "", &scope, site.ToString());
+    for (const std::string& store : stores) {  // there is a record of the pending write itself
+      Events().LineageIncomplete({"pending", store, &scope, {}, false});
     }
+    if (scope.streaming()) Events().LineageIncomplete({"streaming", {}, &scope, site.ToString()});
   }
   return lineage;
 }
@@ -179,13 +178,13 @@ namespace {
 
 Lineage Outside(const std::string& words, const Site& site, const void* but) {
   if (!context::KnowsLineages(but) || CurrentSettings()->mode == Mode::kOff) return {};
-  Events().LineageIncomplete({"unscoped"});
-  if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("unscoped", "", nullptr, site.ToString());
-  logs::Warn("AP418", "unscoped " + site.ToString(),
+  const std::string where = site.ToString();
+  Events().LineageIncomplete({"unscoped", {}, nullptr, where});
+  logs::Warn("AP418", "unscoped " + where,
              "what left outside any scope (" + words +
                  ") is marked incomplete: nobody knows what it depends on. Hand the scope to the thread with "
                  "antipode::Carry(), or open one: with antipode::Scope what begins here depends on nothing before it. "
-                 "site=" + site.ToString());
+                 "site=" + where);
   return Lineage().MarkedIncomplete();
 }
 
@@ -212,6 +211,7 @@ void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values
     taken.NoteIn(*scope, site.ToString());
     scope->Merge(taken.lineage, site);
   } else {
+    taken.TellMissing();
     CountOrphans(taken.lineage, site);
   }
 }
@@ -220,11 +220,6 @@ void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view
                     const std::optional<Site>& site) {
   scope.MarkIncomplete("unanswered", {}, "a call to " + std::string(host) + " brought no answer: " + std::string(words),
                        site);
-}
-
-void FoundIncomplete(std::string_view reason, const std::string& store) {
-  if (CurrentSettings()->mode != Mode::kDryRun) return;
-  findings::Incomplete(std::string(reason), store, CurrentScope().get(), {});
 }
 
 bool IsExpected(const ScopePtr& scope, std::string_view host) {

@@ -28,8 +28,10 @@ struct Taken {
 
   bool HasGap(std::string_view reason) const;
   // Keeps the reasons for the gaps of this scope's barriers (TRUST-27); a recorded history has the receipt.
-  /// `site`: where it came in, for dry-run's records; empty where that is no place of the application's.
+  // `site`: where it came in, for dry-run's records; empty where that is no place of the application's.
   void NoteIn(LineageScope& scope, const std::string& site) const;
+  // Says what is missing; `NoteIn` does it for a scope. Outside any there is no record of it.
+  void TellMissing(const LineageScope* scope = nullptr, std::string_view site = {}) const;
 };
 
 // Judges each text of one receipt and reads what is believed, within the bounds of a receipt (TRUST-1, WIRE-25, WIRE-40
@@ -62,9 +64,6 @@ Lineage LineageUnscoped(bool lineage_out, const Site& site, const Writing* write
 // outside any scope, where they are counted.
 void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host,
                    const Site& site);
-
-// In dry-run: a lineage became incomplete here, in the current scope, if any (REC-17).
-void FoundIncomplete(std::string_view reason, const std::string& store);
 
 // Whether a lineage is expected back from `host`: it is approved, and there is a scope to join it.
 bool IsExpected(const ScopePtr& scope, std::string_view host);

@@ -146,6 +146,7 @@ Lineage LineageAtRest(std::string_view text, const std::string& store, bool line
   const Taken taken = Take(
       texts, [&](std::string_view each) { return JudgeMessageIn(each, *trust, std::nullopt, Purpose::kValue, now); },
       Direction::kMessageIn, "a value of " + store);
+  taken.TellMissing();
   return taken.HasGap("malformed") ? taken.lineage.Vouched().MarkedIncomplete({store}) : taken.lineage;
 }
 

@@ -9,16 +9,27 @@ std::atomic<Observer*> first{nullptr};
 
 class EveryObserver final : public Observer {
  public:
+  void ScopeOpened(ScopeKind kind) override { Tell(&Observer::ScopeOpened, kind); }
+  void WriteBegun(std::string_view store) override { Tell(&Observer::WriteBegun, store); }
   void LineageDropped(std::string_view reason, std::string_view direction) override {
     Tell(&Observer::LineageDropped, reason, direction);
   }
   void LineageIncomplete(const IncompleteLineage& lineage) override { Tell(&Observer::LineageIncomplete, lineage); }
+  void IncompleteLineageReceived(std::string_view store, const LineageScope& scope) override {
+    Tell(&Observer::IncompleteLineageReceived, store, scope);
+  }
   void LineageSized(std::string_view direction, std::size_t length) override {
     Tell(&Observer::LineageSized, direction, length);
+  }
+  void LineagePassedOn(LineageScope& scope, std::string_view target, std::string_view site) override {
+    Tell(&Observer::LineagePassedOn, scope, target, site);
   }
   void LineageLeftEarly(std::string_view site,
                         const std::vector<std::shared_ptr<PendingWrite>>& uncommitted) override {
     Tell(&Observer::LineageLeftEarly, site, uncommitted);
+  }
+  void WriteConcurrent(std::string_view site, const PendingWrite& write) override {
+    Tell(&Observer::WriteConcurrent, site, write);
   }
   void WriteLost(std::string_view reason, std::string_view store, std::string_view site) override {
     Tell(&Observer::WriteLost, reason, store, site);
@@ -31,18 +42,32 @@ class EveryObserver final : public Observer {
   void MarksMissing(std::string_view store, std::string_view reason) override {
     Tell(&Observer::MarksMissing, store, reason);
   }
+  void BarrierBegun() override { Tell(&Observer::BarrierBegun); }
+  std::shared_ptr<Group> BarrierRecorded(const Plan& plan, const std::vector<Asked>& asked) override {
+    return Ask(&Observer::BarrierRecorded, plan, asked);
+  }
+  void BarrierEnforced() override { Tell(&Observer::BarrierEnforced); }
   void BarrierWaited(const Plan& plan, const BarrierResult& result, const Group& group,
                      BarrierOutcome outcome) override {
     Tell(&Observer::BarrierWaited, plan, result, group, outcome);
   }
+  void EngineStopped() override { Tell(&Observer::EngineStopped); }
 
  private:
+  static Observer* First() { return first.load(std::memory_order_acquire); }
+  static Observer* After(const Observer& observer) { return observer.next_.load(std::memory_order_acquire); }
+
   template <typename... Taken, typename... Given>
   static void Tell(void (Observer::*event)(Taken...), Given&... given) {
-    for (Observer* each = first.load(std::memory_order_acquire); each != nullptr;
-         each = each->next_.load(std::memory_order_acquire)) {
-      (each->*event)(given...);
+    for (Observer* each = First(); each != nullptr; each = After(*each)) (each->*event)(given...);
+  }
+
+  template <typename Answer, typename... Taken, typename... Given>
+  static Answer Ask(Answer (Observer::*event)(Taken...), Given&... given) {
+    for (Observer* each = First(); each != nullptr; each = After(*each)) {
+      if (Answer answer = (each->*event)(given...); answer != Answer()) return answer;
     }
+    return Answer();
   }
 };
 

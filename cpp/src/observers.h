@@ -1,7 +1,8 @@
 // The observer port: the lower rooms say what happens, and none of them knows who listens.
 //
-// Telemetry is an observer; `AddOwnObservers` adds it before the first event of the process. An event that no observer
-// takes does nothing. The free path of a barrier calls nobody: it adds to a plain number (`CountBarrier`).
+// Telemetry, dry-run and the announcement are observers; `AddOwnObservers` adds them before the first event of the
+// process. An event that no observer takes does nothing. The free path of a barrier calls nobody: it adds to a plain
+// number (`CountBarrier`).
 #ifndef ANTIPODE_SRC_OBSERVERS_H_
 #define ANTIPODE_SRC_OBSERVERS_H_
 
@@ -17,7 +18,10 @@ namespace antipode {
 
 class BarrierResult;
 class Group;
+class LineageScope;
 class PendingWrite;
+enum class ScopeKind;
+struct Asked;
 struct Plan;
 
 // What a barrier came to (OBS-2).
@@ -46,19 +50,29 @@ inline std::uint64_t CountedBarriers(BarrierOutcome outcome) noexcept {
 
 // How a lineage became incomplete in this process.
 struct IncompleteLineage {
-  std::string_view reason;      // one of OBS-2
-  std::string_view store = {};  // what it is incomplete in; empty: anywhere
+  std::string_view reason;              // one of OBS-2
+  std::string_view store = {};          // what it is incomplete in; empty: anywhere
+  const LineageScope* scope = nullptr;  // whose it is; null: outside any
+  std::string_view site = {};           // empty where nobody knows it
+  bool is_recorded = true;  // whether dry-run makes a record of it (REC-17); it does not where another record says so
 };
 
 // A listener to what the lower rooms say: it overrides the events that it wants; the others do nothing.
 //
-// Any thread may call it, also several at once; it does not wait, and asks no scope for its lineage. It is never
-// destroyed: threads of an application may outlive `main`.
+// Any thread may call it, also several at once, and none that holds a lock of a scope; it does not wait. It is never
+// destroyed: threads of an application may outlive `main`. Where an event gives something back, the first answer counts
+// that says anything.
 class Observer {
  public:
   constexpr Observer() noexcept = default;
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
+
+  // Note that a scope of this kind was opened.
+  virtual void ScopeOpened(ScopeKind /*kind*/) {}
+
+  // Note that a write to this store begins; told in dry-run alone.
+  virtual void WriteBegun(std::string_view /*store*/) {}
 
   // Note that a lineage was not believed or not understood (OBS-2).
   virtual void LineageDropped(std::string_view /*reason*/, std::string_view /*direction*/) {}
@@ -66,12 +80,21 @@ class Observer {
   // Note that a lineage became incomplete in this process.
   virtual void LineageIncomplete(const IncompleteLineage& /*lineage*/) {}
 
+  // Note that a lineage which came in was incomplete in this store already (REC-17); told in dry-run alone.
+  virtual void IncompleteLineageReceived(std::string_view /*store*/, const LineageScope& /*scope*/) {}
+
   // Note that a lineage of so many bytes went in this direction.
   virtual void LineageSized(std::string_view /*direction*/, std::size_t /*length*/) {}
+
+  // Note that a scope's lineage leaves with a call to this host (REC-18); told in dry-run alone.
+  virtual void LineagePassedOn(LineageScope& /*scope*/, std::string_view /*target*/, std::string_view /*site*/) {}
 
   // Note that a lineage left at this site before the commit of its own thread's writes (SCOPE-18).
   virtual void LineageLeftEarly(std::string_view /*site*/,
                                 const std::vector<std::shared_ptr<PendingWrite>>& /*uncommitted*/) {}
+
+  // Note that a lineage left while another thread's write was in flight (SCOPE-18); told in dry-run alone.
+  virtual void WriteConcurrent(std::string_view /*site*/, const PendingWrite& /*write*/) {}
 
   // Note that no scope has a write: made outside any (`orphan`), or after its scope had ended (`closed`).
   virtual void WriteLost(std::string_view /*reason*/, std::string_view /*store*/, std::string_view /*site*/) {}
@@ -88,9 +111,23 @@ class Observer {
   // Note why this process may not mark a store's epochs; empty: it may (EPOCH-26).
   virtual void MarksMissing(std::string_view /*store*/, std::string_view /*reason*/) {}
 
+  // Note that a barrier begins which does not take the free path.
+  virtual void BarrierBegun() {}
+
+  // Follow what a barrier asks of these stores with nobody waiting (dry-run), and return the needs of the first look.
+  virtual std::shared_ptr<Group> BarrierRecorded(const Plan& /*plan*/, const std::vector<Asked>& /*asked*/) {
+    return nullptr;
+  }
+
+  // Note that a barrier waited for all that it was asked for, and passed (REC-26).
+  virtual void BarrierEnforced() {}
+
   // Note what came of a barrier that had to wait (OBS-1).
   virtual void BarrierWaited(const Plan& /*plan*/, const BarrierResult& /*result*/, const Group& /*group*/,
                              BarrierOutcome /*outcome*/) {}
+
+  // Note that the threads of the engine have ended, by `Shutdown` or with the process: what is left is to be written.
+  virtual void EngineStopped() {}
 
  protected:
   ~Observer() = default;

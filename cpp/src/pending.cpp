@@ -7,7 +7,6 @@
 #include "antipode/scope.h"
 #include "antipode/settings.h"
 #include "context.h"
-#include "findings.h"
 #include "observers.h"
 
 namespace antipode {
@@ -22,9 +21,6 @@ Result<void> ApplyOnPending(const std::vector<PendingPtr>& uncommitted, const Si
   const std::string where = site.ToString();
   Events().LineageLeftEarly(where, uncommitted);
   const auto settings = CurrentSettings();
-  if (settings->mode == Mode::kDryRun) {
-    for (const PendingPtr& write : uncommitted) findings::PublishedBeforeCommit(where, write->store(), write->site());
-  }
   if (settings->on_pending == OnPending::kRaise) {
     return Error{ErrorCode::kPendingWrite, "AP115",
                  "a lineage leaves before the commit of " + names +
@@ -58,9 +54,7 @@ Lineage LineageScope::MarkedBut(const PendingPtr& own) const {
 
 Result<Lineage> LineageScope::Outgoing(Site site) const {
   if (CurrentSettings()->mode == Mode::kDryRun) {
-    for (const PendingPtr& write : WrittenElsewhere()) {
-      findings::ConcurrentWrite(site.ToString(), write->store(), write->site());
-    }
+    for (const PendingPtr& write : WrittenElsewhere()) Events().WriteConcurrent(site.ToString(), *write);
   }
   const std::vector<PendingPtr> uncommitted = PublishedBeforeCommit();
   if (!uncommitted.empty()) {
@@ -73,7 +67,7 @@ PendingPtr LineageScope::Begin(const std::string& store, Site site) {
   const auto settings = CurrentSettings();
   const bool is_dry_run = settings->mode == Mode::kDryRun;
   const bool notes = settings->on_pending != OnPending::kMark || is_dry_run;
-  if (is_dry_run) findings::CountWrite(store);
+  if (is_dry_run) Events().WriteBegun(store);
   context::KnowLineage();
   const std::lock_guard<std::mutex> lock(mutex_);
   auto write = std::make_shared<PendingWrite>(store, lineage_, notes ? site.ToString() : std::string());
@@ -143,10 +137,7 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
   }
   if (!implausible.empty()) {
     Events().LineageDropped("implausible", "write");
-    Events().LineageIncomplete({"implausible", id.store()});
-    if (CurrentSettings()->mode == Mode::kDryRun) {
-      findings::Incomplete("implausible", id.store(), this, site.ToString());
-    }
+    Events().LineageIncomplete({"implausible", id.store(), this, site.ToString()});
     logs::Warn("AP407", "implausible " + id.store(),
                "dropped an impossible entry of " + id.store() + ": " + implausible +
                    ". It is forged, or the store was rolled back.");

@@ -8,9 +8,8 @@
 #include "antipode/settings.h"
 #include "antipode/wire.h"
 #include "carriers.h"
-#include "engine/announcement.h"
 #include "exchange.h"
-#include "findings.h"
+#include "observers.h"
 #include "shared_caches.h"
 #include "text.h"
 #include "trust.h"
@@ -41,7 +40,6 @@ Inbound::Inbound(std::string peer, std::vector<std::pair<std::string, std::strin
     : peer_(std::move(peer)), forwarded_(std::move(forwarded)), edge_(edge) {}
 
 ScopePtr Inbound::Open(const Arrived& came, std::string_view peer, std::optional<bool> edge, Site site) {
-  Announce();
   const TrustSettings trust = CurrentTrust()->AtEdge(edge);
   const double now = UnixTime();
   // A request without a lineage judges nobody; one with many texts judges its caller once (TRUST-32).
@@ -126,7 +124,7 @@ Result<std::optional<std::string>> TextForRequest(std::string_view host, Site si
   }
   const Result<Lineage> leaving = Leaving(*scope, site);
   if (!leaving) return leaving.error();
-  if (CurrentSettings()->mode == Mode::kDryRun) findings::PassedOn(*scope, host, site.ToString());
+  if (CurrentSettings()->mode == Mode::kDryRun) Events().LineagePassedOn(*scope, host, site.ToString());
   return Give(*leaving, *trust, Purpose::kRequest, scope.get(), scope->changed());
 }
 

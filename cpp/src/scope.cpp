@@ -6,8 +6,6 @@
 #include "antipode/logs.h"
 #include "antipode/settings.h"
 #include "context.h"
-#include "engine/counts.h"
-#include "findings.h"
 #include "history/recorder.h"
 #include "hooks.h"
 #include "mode_changes.h"
@@ -27,8 +25,6 @@ std::string FirstStore(const Lineage& lineage) {
 Gap WasOffGap() {
   return {"mode", "", "the mode was off while it was open: what it wrote and heard then is not recorded"};
 }
-
-bool IsDryRun() { return CurrentSettings()->mode == Mode::kDryRun; }
 
 }  // namespace
 
@@ -54,8 +50,7 @@ LineageScope::LineageScope(Lineage lineage, ScopeKind kind, std::optional<Delive
       inbound_lineage_(lineage_),
       times_off_ended_(TimesOffEnded()) {
   if (!lineage_.empty()) context::KnowLineage();
-  if (kind_ == ScopeKind::kRequest) counts::AddRequest();
-  if (kind_ == ScopeKind::kMessage) counts::AddMessage();
+  Events().ScopeOpened(kind_);
 }
 
 // Reading it
@@ -271,10 +266,8 @@ void LineageScope::MarkIncomplete(std::string_view reason, const std::vector<std
     lineage_ = lineage_.MarkedIncomplete(stores);
     for (const std::string& store : named) AddGap({std::string(reason), store, detail});
   }
-  for (const std::string& store : named) {
-    Events().LineageIncomplete({reason, store});
-    if (IsDryRun()) findings::Incomplete(std::string(reason), store, this, site ? site->ToString() : std::string());
-  }
+  const std::string where = site ? site->ToString() : std::string();
+  for (const std::string& store : named) Events().LineageIncomplete({reason, store, this, where});
 }
 
 void LineageScope::NoteGap(std::string reason, std::string store, std::string detail) {
@@ -307,7 +300,7 @@ void LineageScope::Stop() {
     stopped_ = true;
     was_off = holds_ == 0 && Close();
   }
-  if (was_off) Events().LineageIncomplete({"mode"});
+  if (was_off) Events().LineageIncomplete({"mode", {}, this, {}, false});
 }
 
 bool LineageScope::Close() {
@@ -332,19 +325,16 @@ void LineageScope::Release() {
     --holds_;
     was_off = stopped_ && holds_ == 0 && Close();
   }
-  if (was_off) Events().LineageIncomplete({"mode"});
+  if (was_off) Events().LineageIncomplete({"mode", {}, this, {}, false});
 }
 
 void LineageScope::AfterHeader(const std::string& store, const Site& site) {
-  const std::string where = site.ToString();
-  Events().WriteLate(store, where);
-  if (IsDryRun()) findings::LateWrite(where, store, "sent");
+  Events().WriteLate(store, site.ToString());
 }
 
 void LineageScope::TooLate(const std::string& store, const Site& site) const {
   const std::string where = site.ToString();
   Events().WriteLost("closed", store, where);
-  if (IsDryRun()) findings::LateWrite(where, store, "closed");
   logs::Warn("AP402", "closed-scope " + where,
              "dropped a write to " + (store.empty() ? "a store" : Shown(store)) + ": its scope (" + site_ +
                  ") has ended. For work that outlives the request use antipode::DetachedScope(). site=" + where);

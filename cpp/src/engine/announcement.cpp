@@ -3,8 +3,10 @@
 #include <atomic>
 
 #include "antipode/logs.h"
+#include "antipode/scope.h"
 #include "engine/in_force.h"
 #include "engine/registry.h"
+#include "observers.h"
 #include "telemetry.h"
 
 namespace antipode {
@@ -19,13 +21,25 @@ std::string Words(Store& store) {
   return words + ")";
 }
 
-}  // namespace
-
 void Announce() {
   if (told.load(std::memory_order_relaxed) || told.exchange(true)) return;
   telemetry::Start();
   logs::Say(MessageCode::None(), LogLevel::kInfo, WordsInForce());
 }
+
+class Announcement final : public Observer {
+ public:
+  void ScopeOpened(ScopeKind kind) override {
+    if (kind == ScopeKind::kRequest) Announce();
+  }
+  void BarrierBegun() override { Announce(); }
+};
+
+Announcement observer;
+
+}  // namespace
+
+void AnnounceFirstUse() noexcept { AddObserver(observer); }
 
 std::string WordsInForce() {
   const auto now = InForce();

@@ -7,8 +7,8 @@
 
 namespace antipode {
 
-/// Logs the line at the first barrier or request of the process; later calls cost a look at a flag.
-void Announce();
+/// Has the line be logged at the first barrier or request of the process; called once.
+void AnnounceFirstUse() noexcept;
 
 /// What is in force, as words: `mode=enforce region=b stores=blog-posts(redis, 2 replicas) trust=private`.
 std::string WordsInForce();

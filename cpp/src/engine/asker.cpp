@@ -31,7 +31,7 @@ thread_local const Asker* asking = nullptr;
 
 // A client's exception is the server's own answer to the question.
 template <class Question>
-Answers Asked(const Question& question) {
+Answers AnswersTo(const Question& question) {
   try {
     return question();
   } catch (const std::bad_alloc&) {
@@ -352,7 +352,7 @@ bool Asker::HasMoved(const std::string& epoch, std::uint64_t applied) const {
 }
 
 Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried) {
-  return Asked([&]() -> Answers {
+  return AnswersTo([&]() -> Answers {
     if (!watch_ && watchable_ && hurried && inside_.shim->capabilities().push) {
       Result<std::unique_ptr<Watch>> opened = inside_.shim->OpenWatch(server_, [this] { OnChange(); });
       if (!opened.ok()) return Answers::Unreachable(opened.error().Words());

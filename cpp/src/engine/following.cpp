@@ -6,7 +6,7 @@
 #include <new>
 
 #include "engine/completions.h"
-#include "engine/records.h"
+#include "engine/record.h"
 #include "engine/threads.h"
 #include "fork.h"
 

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "antipode/logs.h"
-#include "engine/announcement.h"
 #include "engine/branches.h"
 #include "engine/in_force.h"
 #include "engine/registry.h"
+#include "observers.h"
 #include "quote.h"
 #include "text.h"
 
@@ -249,7 +249,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
                    "that it should wait for. (site: " +
                        plan.site + ")");
   }
-  Announce();
+  Events().BarrierBegun();
   if (options.stores()) {
     if (options.stores()->empty()) {
       return Mistake("AP112",  // BAR-58

@@ -4,12 +4,14 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "antipode/logs.h"
 #include "engine/in_force.h"
 #include "engine/record_writer.h"
 #include "fork.h"
@@ -165,5 +167,17 @@ const Record& Record::Tell() const {
 }
 
 void Record::Put() const { RecordWriter::Instance().Put(Written()); }
+
+namespace records {
+
+void Try(const std::function<void()>& what) noexcept {
+  try {
+    what();
+  } catch (const std::exception& error) {
+    logs::Say("AP601", LogLevel::kError, "a dry-run record could not be made", error.what());
+  }
+}
+
+}  // namespace records
 
 }  // namespace antipode

@@ -4,6 +4,7 @@
 #ifndef ANTIPODE_ENGINE_RECORD_H_
 #define ANTIPODE_ENGINE_RECORD_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,6 +78,13 @@ class Record {
   JsonObject json_;
   EventAttributes told_;
 };
+
+namespace records {
+
+/// Does what makes a record. Where it fails the record is lost, and its thread goes on (BAR-61).
+void Try(const std::function<void()>& what) noexcept;
+
+}  // namespace records
 
 }  // namespace antipode
 

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
+#include <initializer_list>
 #include <mutex>
 #include <set>
 #include <utility>
 
-#include "antipode/logs.h"
 #include "engine/counts.h"
 #include "engine/following.h"
 #include "engine/held_records.h"
@@ -16,10 +15,11 @@
 #include "engine/record.h"
 #include "engine/record_writer.h"
 #include "engine/registry.h"
+#include "engine/repeats.h"
 #include "engine/sampling.h"
-#include "findings.h"
 #include "fork.h"
 #include "measured.h"
+#include "observers.h"
 #include "telemetry.h"
 #include "trust.h"
 
@@ -130,7 +130,8 @@ std::shared_ptr<const BarrierLooks> LooksOf(const following::Wanted& wanted, con
 }
 
 // A kind of which each request could make one: one at once, then one a minute (REC-17).
-void PutOften(const Record& record, const std::string& key) {
+void PutOften(const Record& record, std::string key, std::initializer_list<std::string_view> where) {
+  for (const std::string_view each : where) key.append(1, ' ').append(each);
   record.Tell();
   records::Start();
   {
@@ -140,68 +141,135 @@ void PutOften(const Record& record, const std::string& key) {
   record.Put();
 }
 
+// Writes records of what the lower rooms say, where that is the mode, and counts for summaries (REC-16).
+class DryRun final : public Observer {
+ public:
+  void ScopeOpened(ScopeKind kind) override {
+    if (kind == ScopeKind::kRequest) counts::AddRequest();
+    if (kind == ScopeKind::kMessage) counts::AddMessage();
+  }
+
+  void WriteBegun(std::string_view store) override { counts::Add("writes", "", std::string(store)); }
+
+  void LineageIncomplete(const IncompleteLineage& lineage) override {
+    if (lineage.is_recorded && IsOn()) PutIncomplete(lineage);
+  }
+
+  void IncompleteLineageReceived(std::string_view store, const LineageScope& scope) override {
+    PutIncomplete({"received", store, &scope});
+  }
+
+  void LineagePassedOn(LineageScope& scope, std::string_view target, std::string_view site) override {
+    const Moment moment = Moment::Now();
+    if (!scope.Brought() || !moment.span || !IsSampled(moment.span) || !scope.PassedAt(std::string(site))) return;
+    Record("passed_on", moment).Text("site", site).CameFrom(Origin::Of(&scope)).Text("target", target).Put();
+  }
+
+  void LineageLeftEarly(std::string_view site, const std::vector<PendingPtr>& uncommitted) override {
+    if (!IsOn()) return;
+    for (const PendingPtr& write : uncommitted) RecordOf("published_before_commit", site, *write).Tell().Put();
+  }
+
+  // No violation (SCOPE-18).
+  void WriteConcurrent(std::string_view site, const PendingWrite& write) override {
+    PutOften(RecordOf("concurrent_write", site, write), "concurrent_write", {write.store(), site});
+  }
+
+  void WriteLost(std::string_view reason, std::string_view store, std::string_view site) override {
+    if (!IsOn()) return;
+    if (reason == "orphan") {
+      Record("orphan").Text("site", site).Text("store", store).Tell().Put();
+    } else {
+      PutLate(reason, store, site);
+    }
+  }
+
+  void WriteLate(std::string_view store, std::string_view site) override {
+    if (IsOn()) PutLate("sent", store, site);
+  }
+
+  std::shared_ptr<Group> BarrierRecorded(const Plan& plan, const std::vector<Asked>& asked) override {
+    records::Start();
+    counts::Add("barriers", telemetry::Bounded(plan.site), "");
+    const Moment moment = Moment::Now();
+    const Origin origin = Origin::Of(plan.scope.get());
+    if (plan.Vacuous()) {
+      Record("vacuous", moment)
+          .Text("site", plan.site)
+          .CameFrom(origin)
+          .Texts("lineage_stores", plan.elsewhere)
+          .Texts("registered", NamesOf(CurrentRegistry()->All()))
+          .Tell()
+          .Put();
+    }
+    Record record("barrier", moment);
+    record.Text("site", plan.site).CameFrom(origin).Text("reach", ToString(plan.reach)).Tell();
+    following::Wanted wanted;
+    for (const Asked& each : asked) {
+      for (const auto& server : each.servers) {
+        for (const WriteId& write_id : each.ids) wanted.emplace_back(server, write_id);
+      }
+    }
+    const bool unjudged = plan.LeavesUnjudged();  // by now: the scope goes on
+    auto group = following::Follow(wanted, [record, plan, asked, unjudged](const following::Writes& writes) {
+      PutBarrier(record, plan, asked, writes, unjudged);
+    });
+    if (group) {
+      if (plan.scope) BarrierLooks::Keep(plan.scope, LooksOf(wanted, plan.site));
+      return group;
+    }
+    // Bounded: this one is not followed, and its record says that nobody knows.
+    PutBarrier(std::move(record), plan, asked, {}, unjudged);
+    return nullptr;
+  }
+
+  void BarrierEnforced() override {
+    counts::AddEnforced();
+    // Whether it was named is looked up once for the settings in force.
+    static std::atomic<std::uint64_t> looked_up{~std::uint64_t{0}};
+    const std::uint64_t now = SettingsGeneration();
+    if (looked_up.exchange(now, std::memory_order_relaxed) != now && IsSaid("records")) records::Start();
+  }
+
+  void EngineStopped() override {
+    Repeats::Instance().End();  // what is not read again is recorded without
+    records::End();
+    RecordWriter::Instance().End();
+  }
+
+ private:
+  static bool IsOn() { return CurrentSettings()->mode == Mode::kDryRun; }
+
+  static Record RecordOf(std::string_view kind, std::string_view site, const PendingWrite& write) {
+    Record record(kind);
+    record.Text("site", site).Text("store", write.store()).Text("target", "");
+    if (!write.site().empty()) record.Text("written_at", write.site());
+    return record;
+  }
+
+  static void PutLate(std::string_view reason, std::string_view store, std::string_view site) {
+    PutOften(Record("late_write").Text("site", site).Text("store", store).Text("reason", reason), "late_write",
+             {reason, store, site});
+  }
+
+  static void PutIncomplete(const IncompleteLineage& lineage) {
+    Record record("incomplete");
+    if (!lineage.site.empty()) record.Text("site", lineage.site);
+    if (!lineage.store.empty()) record.Text("store", lineage.store);
+    record.Text("reason", lineage.reason).CameFrom(Origin::Of(lineage.scope));
+    PutOften(record, "incomplete", {lineage.reason, lineage.store, lineage.site});
+  }
+};
+
+DryRun observer;
+
 }  // namespace
 
 namespace records {
 
+void Listen() noexcept { AddObserver(observer); }
+
 void Start() { RecordWriter::Instance().Start(DueLines); }
-
-void CountEnforced() {
-  counts::AddEnforced();
-  // Whether it was named is looked up once for the settings in force.
-  static std::atomic<std::uint64_t> looked_up{~std::uint64_t{0}};
-  const std::uint64_t now = SettingsGeneration();
-  if (looked_up.exchange(now, std::memory_order_relaxed) != now && IsSaid("records")) Start();
-}
-
-std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked) {
-  Start();
-  counts::Add("barriers", telemetry::Bounded(plan.site), "");
-  const Moment moment = Moment::Now();
-  const Origin origin = Origin::Of(plan.scope.get());
-  if (plan.Vacuous()) {
-    Record("vacuous", moment)
-        .Text("site", plan.site)
-        .CameFrom(origin)
-        .Texts("lineage_stores", plan.elsewhere)
-        .Texts("registered", NamesOf(CurrentRegistry()->All()))
-        .Tell()
-        .Put();
-  }
-  Record record("barrier", moment);
-  record.Text("site", plan.site).CameFrom(origin).Text("reach", ToString(plan.reach)).Tell();
-  following::Wanted wanted;
-  for (const Asked& each : asked) {
-    for (const auto& server : each.servers) {
-      for (const WriteId& write_id : each.ids) wanted.emplace_back(server, write_id);
-    }
-  }
-  const bool unjudged = plan.LeavesUnjudged();  // by now: the scope goes on
-  auto group = following::Follow(wanted, [record, plan, asked, unjudged](const following::Writes& writes) {
-    PutBarrier(record, plan, asked, writes, unjudged);
-  });
-  if (group) {
-    if (plan.scope) BarrierLooks::Keep(plan.scope, LooksOf(wanted, plan.site));
-    return group;
-  }
-  // Bounded: this one is not followed, and its record says that nobody knows.
-  PutBarrier(std::move(record), plan, asked, {}, unjudged);
-  return std::make_shared<Group>(Duration::zero());
-}
-
-StoreResults JudgeNow(const Plan& plan, const Group& group) {
-  Group now(Duration::zero());  // what is followed changes meanwhile: each need is copied under its server's lock
-  for (const Need& need : group.needs) need.server->CopyTo(now.Add(need.write_id, need.server), need);
-  return JudgeStores(plan, now, Duration::zero(), true);
-}
-
-void Try(const std::function<void()>& what) noexcept {
-  try {
-    what();
-  } catch (const std::exception& error) {
-    logs::Say("AP601", LogLevel::kError, "a dry-run record could not be made", error.what());
-  }
-}
 
 bool Flush(Duration timeout) { return RecordWriter::Instance().Flush(timeout); }
 
@@ -218,47 +286,4 @@ void Forget() {
 
 }  // namespace records
 
-namespace findings {
-
-void PublishedBeforeCommit(const std::string& site, const std::string& store, const std::string& written_at) {
-  Record record("published_before_commit");
-  record.Text("site", site).Text("store", store).Text("target", "");
-  if (!written_at.empty()) record.Text("written_at", written_at);
-  record.Tell().Put();
-}
-
-void ConcurrentWrite(const std::string& site, const std::string& store, const std::string& written_at) {
-  Record record("concurrent_write");
-  record.Text("site", site).Text("store", store).Text("target", "");
-  if (!written_at.empty()) record.Text("written_at", written_at);
-  PutOften(record, "concurrent_write " + store + " " + site);
-}
-
-void Orphan(const std::string& site, const std::string& store) {
-  Record("orphan").Text("site", site).Text("store", store).Tell().Put();
-}
-
-void LateWrite(const std::string& site, const std::string& store, const std::string& reason) {
-  PutOften(Record("late_write").Text("site", site).Text("store", store).Text("reason", reason),
-           "late_write " + reason + " " + store + " " + site);
-}
-
-void Incomplete(const std::string& reason, const std::string& store, const LineageScope* scope,
-                const std::string& site) {
-  Record record("incomplete");
-  if (!site.empty()) record.Text("site", site);
-  if (!store.empty()) record.Text("store", store);
-  record.Text("reason", reason).CameFrom(Origin::Of(scope));
-  PutOften(record, "incomplete " + reason + " " + store + " " + site);
-}
-
-void PassedOn(LineageScope& scope, std::string_view target, const std::string& site) {
-  const Moment moment = Moment::Now();
-  if (!scope.Brought() || !moment.span || !IsSampled(moment.span) || !scope.PassedAt(site)) return;
-  Record("passed_on", moment).Text("site", site).CameFrom(Origin::Of(&scope)).Text("target", target).Put();
-}
-
-void CountWrite(const std::string& store) { counts::Add("writes", "", store); }
-
-}  // namespace findings
 }  // namespace antipode

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "engine/records.h"
+#include "engine/record.h"
 #include "engine/threads.h"
 #include "fork.h"
 

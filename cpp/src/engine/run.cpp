@@ -9,7 +9,7 @@
 #include "engine/held_result.h"
 #include "engine/in_force.h"
 #include "engine/judgement.h"
-#include "engine/records.h"
+#include "engine/need.h"
 #include "observers.h"
 
 namespace antipode {
@@ -47,12 +47,21 @@ BarrierResult::Held Hold(const Plan& plan, Duration waited, StoreResults stores)
   return held;
 }
 
+// What can be said of followed writes now: what is not visible at once is not yet. Null: none is followed.
+StoreResults JudgeNow(const Plan& plan, const Group* followed) {
+  Group now(Duration::zero());  // what is followed changes meanwhile: each need is copied under its server's lock
+  if (followed != nullptr) {
+    for (const Need& need : followed->needs) need.server->CopyTo(now.Add(need.write_id, need.server), need);
+  }
+  return JudgeStores(plan, now, Duration::zero(), true);
+}
+
 // What is not visible is followed in the background and recorded; nothing is waited for or enforced (BAR-48).
 BarrierResult RecordOnly(const Plan& plan) {
   const bool vacuous = plan.Vacuous();
   if (vacuous) WarnVacuous(plan);
-  const auto group = records::Follow(plan, plan.asked);
-  BarrierResult::Held held = Hold(plan, Duration::zero(), records::JudgeNow(plan, *group));
+  const std::shared_ptr<Group> followed = Events().BarrierRecorded(plan, plan.asked);
+  BarrierResult::Held held = Hold(plan, Duration::zero(), JudgeNow(plan, followed.get()));
   held.satisfied = true;
   held.left_unjudged = true;
   held.dry_run = true;
@@ -104,7 +113,7 @@ Begun Begin(const Lineage* lineage, const BarrierOptions& options, const Site& s
   if (begun.plan->dry_run) {
     begun.result = RecordOnly(*begun.plan);
   } else if (!begun.plan->recorded.empty()) {
-    records::Follow(*begun.plan, begun.plan->recorded);
+    Events().BarrierRecorded(*begun.plan, begun.plan->recorded);
   }
   return begun;
 }
@@ -125,7 +134,7 @@ BarrierResult Finish(const Plan& plan, const Group& group) {
   auto shared = std::make_shared<BarrierResult::Held>(std::move(held));
   BarrierResult result{shared};
   Tell(plan, result, group);
-  if (shared->satisfied && !plan.asked.empty() && !left_out) records::CountEnforced();
+  if (shared->satisfied && !plan.asked.empty() && !left_out) Events().BarrierEnforced();
   if (shared->satisfied && !left_out) Remember(plan, result);
   shared->error = Enforce(plan, result);
   return result;

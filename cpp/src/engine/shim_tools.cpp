@@ -1,6 +1,6 @@
 #include "antipode/shim_tools.h"
 
-#include "exchange.h"
+#include "antipode/scope.h"
 #include "observers.h"
 #include "trust.h"
 
@@ -11,14 +11,12 @@ void NoteMarks(const std::string& store, const std::string& missing) { Events().
 void CountRequest(const std::string& store, std::string_view purpose) { Events().ServerAsked(store, purpose); }
 
 void CountIncomplete(std::string_view reason, const std::string& store) {
-  Events().LineageIncomplete({reason, store});
-  FoundIncomplete(reason, store);
+  Events().LineageIncomplete({reason, store, CurrentScope().get()});
 }
 
 void CountMalformedAtRest(const std::string& store) {
   Events().LineageDropped("malformed", ToString(Direction::kMessageIn));
-  Events().LineageIncomplete({"malformed", store});
-  FoundIncomplete("malformed", store);
+  CountIncomplete("malformed", store);
 }
 
 }  // namespace antipode

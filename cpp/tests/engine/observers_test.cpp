@@ -10,6 +10,7 @@
 
 #include "antipode/scope.h"
 #include "engine/log_test.h"
+#include "engine/records_test.h"
 #include "environment.h"
 
 namespace antipode::testing {
@@ -22,7 +23,7 @@ class Listener final : public Observer {
     Keep(reason, store);
   }
   void LineageIncomplete(const IncompleteLineage& lineage) override { Keep(lineage.reason, lineage.store); }
-  void ServerAsked(std::string_view store, std::string_view purpose) override { Keep(purpose, store); }
+  void BarrierBegun() override { Keep("barrier", ""); }
 
   std::vector<std::pair<std::string, std::string>> Take() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -73,14 +74,27 @@ TEST(ObserversTest, WhoDoesNotOverrideAnEventDoesNothingThenAndTheOthersTakeIt) 
 
 using ObservedBarriersTest = LogTest;
 
-TEST_F(ObservedBarriersTest, ABarrierThatAsksSaysSo) {
+// BAR-33.
+TEST_F(ObservedBarriersTest, ABarrierSaysThatItBeginsButOnTheFreePath) {
   Listener& listener = TheListener();
   log_->Move(10);
   const Scope scope(Upto(5));
   ASSERT_TRUE(Barrier().satisfied());
-  const Heard heard = listener.Take();
-  ASSERT_FALSE(heard.empty());
-  EXPECT_EQ(heard.front().first, "wait");
+  EXPECT_EQ(listener.Take(), (Heard{{"barrier", ""}}));
+  Until([&] { return Barrier().satisfied() && listener.Take().empty(); });
+}
+
+using ObservedDryRunTest = RecordsTest;
+
+// REC-17: no other record says it, and none is made twice.
+TEST_F(ObservedDryRunTest, DryRunRecordsWhatAnotherRecordDoesNotSay) {
+  Be(Mode::kDryRun);
+  Events().LineageIncomplete({"pending", "posts", nullptr, {}, false});
+  Events().LineageIncomplete({"stream", "posts", nullptr, "engine/observers_test.cpp:7"});
+  const std::vector<Json> written = Written("incomplete");
+  ASSERT_EQ(written.size(), 1U);
+  EXPECT_EQ(written.front().at("reason"), "stream");
+  EXPECT_EQ(written.front().at("site"), "engine/observers_test.cpp:7");
 }
 
 }  // namespace
