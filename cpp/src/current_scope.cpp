@@ -3,12 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/history.h"
 #include "antipode/logs.h"
 #include "antipode/scope.h"
 #include "antipode/settings.h"
 #include "context.h"
-#include "history/recorder.h"
 #include "hooks.h"
 #include "observers.h"
 #include "quote.h"
@@ -58,7 +56,7 @@ void context::ForgetLineages() {
 
 Scope::Scope(Lineage lineage, Site site)
     : Scope(std::make_shared<LineageScope>(lineage, ScopeKind::kRoot, std::nullopt, site)) {
-  history::NoteArrival(*scope_, lineage);
+  Events().LineageArrived(*scope_, lineage);
 }
 
 Scope::Scope(ScopePtr scope) : scope_(std::move(scope)), entered_(EnterScope(scope_, scope_ != nullptr)) {}
@@ -85,8 +83,10 @@ Scope DetachedScope(Site site) {
   const ScopePtr outer = CurrentScope();
   Lineage lineage = outer == nullptr ? Lineage() : outer->lineage();
   auto scope = std::make_shared<LineageScope>(std::move(lineage), ScopeKind::kDetached, std::nullopt, site);
-  if (outer != nullptr) scope->set_changed(outer->changed());
-  history::Joined(outer, scope);
+  if (outer != nullptr) {
+    scope->set_changed(outer->changed());
+    Events().ScopesJoined(*outer, *scope);
+  }
   return Scope(std::move(scope));
 }
 

@@ -10,9 +10,8 @@
 #include "antipode/settings.h"
 #include "antipode/wire.h"
 #include "context.h"
-#include "history/recorder.h"
-#include "history/spelling.h"
 #include "lineage_rep.h"
+#include "message_names.h"
 #include "observers.h"
 #include "quote.h"
 
@@ -57,11 +56,7 @@ bool Taken::HasGap(std::string_view reason) const {
 }
 
 void Taken::NoteIn(LineageScope& scope, const std::string& site) const {
-  if (!lineage.empty() || !messages.empty()) {
-    if (history::Recorder* const recording = history::Recorder::InForce()) {
-      recording->Received(scope, messages, lineage);
-    }
-  }
+  if (!lineage.empty() || !messages.empty()) Events().LineageReceived(scope, messages, lineage);
   for (const auto& [reason, detail] : gaps) scope.NoteGap(reason, "", detail);
   TellMissing(&scope, site);
   if (!gaps.empty() || CurrentSettings()->mode != Mode::kDryRun) return;
@@ -99,7 +94,7 @@ Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction 
     if (!accepted && !by_seal) break;  // the caller is not believed, whatever else it sent
     if (!accepted) continue;
     if (Result<Lineage> lineage = Lineage::Deserialize(body); lineage) {
-      history::Came came = history::MessagesOf(*lineage);
+      NamedMessages came = MessagesOf(*lineage);
       Lineage joined = taken.lineage | came.lineage;
       if (LineageAccess::EntryCount(joined) > wire::kMaxEntries) {
         oversize = true;
@@ -133,10 +128,10 @@ Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction 
 std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust, Purpose purpose, LineageScope* sender,
                                 const std::vector<std::string>& changed, const std::optional<Lineage>& told) {
   const Direction direction = OutwardOf(purpose);
-  history::Recorder* const recording = sender == nullptr ? nullptr : history::Recorder::InForce();
-  if (given.empty() && (recording == nullptr || !told)) return std::nullopt;
-  const std::string message = recording == nullptr ? std::string() : recording->NewMessage();
-  const Lineage lineage = recording == nullptr ? given : history::Named(given, message);
+  if (given.empty() && !told) return std::nullopt;
+  const std::string message = sender == nullptr ? std::string() : Events().MessageNamed();
+  if (given.empty() && message.empty()) return std::nullopt;
+  const Lineage lineage = message.empty() ? given : Named(given, message);
   const auto budget = static_cast<std::size_t>(CurrentSettings()->budget_bytes);
   const std::size_t seal = std::min(trust.SealLength(), budget);
   const Lineage fitted = lineage.Fit(budget - seal, changed);
@@ -155,7 +150,7 @@ std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust
                    Words(direction) + "). Raise ANTIPODE_BUDGET_BYTES (" +
                    std::to_string(budget) + " now).");
   }
-  if (recording != nullptr) recording->Sent(*sender, message, told ? fitted | *told : fitted);
+  if (!message.empty()) Events().LineageSent(*sender, message, told ? fitted | *told : fitted);
   std::string text = OutgoingText(fitted.Serialize(), trust, purpose, UnixTime());
   Events().LineageSized(ToString(direction), text.size());
   return text;

@@ -9,7 +9,11 @@ std::atomic<Observer*> first{nullptr};
 
 class EveryObserver final : public Observer {
  public:
+  void RequestBegun() override { Tell(&Observer::RequestBegun); }
   void ScopeOpened(ScopeKind kind) override { Tell(&Observer::ScopeOpened, kind); }
+  void ScopesJoined(LineageScope& ended, LineageScope& scope) override { Tell(&Observer::ScopesJoined, ended, scope); }
+  void StoreJoined(const Store& store) override { Tell(&Observer::StoreJoined, store); }
+  void SettingsChanged() override { Tell(&Observer::SettingsChanged); }
   void WriteBegun(std::string_view store) override { Tell(&Observer::WriteBegun, store); }
   void LineageDropped(std::string_view reason, std::string_view direction) override {
     Tell(&Observer::LineageDropped, reason, direction);
@@ -17,6 +21,17 @@ class EveryObserver final : public Observer {
   void LineageIncomplete(const IncompleteLineage& lineage) override { Tell(&Observer::LineageIncomplete, lineage); }
   void IncompleteLineageReceived(std::string_view store, const LineageScope& scope) override {
     Tell(&Observer::IncompleteLineageReceived, store, scope);
+  }
+  void LineageArrived(LineageScope& scope, const Lineage& lineage) override {
+    Tell(&Observer::LineageArrived, scope, lineage);
+  }
+  void LineageReceived(LineageScope& scope, const std::vector<std::string>& messages,
+                       const Lineage& lineage) override {
+    Tell(&Observer::LineageReceived, scope, messages, lineage);
+  }
+  std::string MessageNamed() override { return Ask(&Observer::MessageNamed); }
+  void LineageSent(LineageScope& scope, const std::string& message, const Lineage& lineage) override {
+    Tell(&Observer::LineageSent, scope, message, lineage);
   }
   void LineageSized(std::string_view direction, std::size_t length) override {
     Tell(&Observer::LineageSized, direction, length);
@@ -42,7 +57,6 @@ class EveryObserver final : public Observer {
   void MarksMissing(std::string_view store, std::string_view reason) override {
     Tell(&Observer::MarksMissing, store, reason);
   }
-  void BarrierBegun() override { Tell(&Observer::BarrierBegun); }
   std::shared_ptr<Group> BarrierRecorded(const Plan& plan, const std::vector<Asked>& asked) override {
     return Ask(&Observer::BarrierRecorded, plan, asked);
   }

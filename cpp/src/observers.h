@@ -1,8 +1,8 @@
 // The observer port: the lower rooms say what happens, and none of them knows who listens.
 //
-// Telemetry, dry-run and the announcement are observers; `AddOwnObservers` adds them before the first event of the
-// process. An event that no observer takes does nothing. The free path of a barrier calls nobody: it adds to a plain
-// number (`CountBarrier`).
+// Telemetry, dry-run, histories and the announcement are observers; `AddOwnObservers` adds them before the first event
+// of the process. An event that no observer takes does nothing. The free path of a barrier calls nobody: it adds to a
+// plain number (`CountBarrier`).
 #ifndef ANTIPODE_SRC_OBSERVERS_H_
 #define ANTIPODE_SRC_OBSERVERS_H_
 
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,8 +19,10 @@ namespace antipode {
 
 class BarrierResult;
 class Group;
+class Lineage;
 class LineageScope;
 class PendingWrite;
+class Store;
 enum class ScopeKind;
 struct Asked;
 struct Plan;
@@ -68,8 +71,20 @@ class Observer {
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
+  // Note that a request comes in, or that a barrier begins which does not take the free path (OBS-8).
+  virtual void RequestBegun() {}
+
   // Note that a scope of this kind was opened.
   virtual void ScopeOpened(ScopeKind /*kind*/) {}
+
+  // Note that what one scope depends on goes into another of this process (HIST-26).
+  virtual void ScopesJoined(LineageScope& /*ended*/, LineageScope& /*scope*/) {}
+
+  // Note that a store has joined the process, or joined once more.
+  virtual void StoreJoined(const Store& /*store*/) {}
+
+  // Note that code has changed the settings.
+  virtual void SettingsChanged() {}
 
   // Note that a write to this store begins; told in dry-run alone.
   virtual void WriteBegun(std::string_view /*store*/) {}
@@ -82,6 +97,19 @@ class Observer {
 
   // Note that a lineage which came in was incomplete in this store already (REC-17); told in dry-run alone.
   virtual void IncompleteLineageReceived(std::string_view /*store*/, const LineageScope& /*scope*/) {}
+
+  // Note that a lineage came by another way than a message, a value or a copy of a scope (HIST-33).
+  virtual void LineageArrived(LineageScope& /*scope*/, const Lineage& /*lineage*/) {}
+
+  // Note that these messages came, with a lineage that named them; or one of somebody who records nothing.
+  virtual void LineageReceived(LineageScope& /*scope*/, const std::vector<std::string>& /*messages*/,
+                               const Lineage& /*lineage*/) {}
+
+  // Return the name of a message that leaves, for its lineage to bear (HIST-30); empty: it has none.
+  virtual std::string MessageNamed() { return {}; }
+
+  // Note that a message leaves with this lineage, which names it.
+  virtual void LineageSent(LineageScope& /*scope*/, const std::string& /*message*/, const Lineage& /*lineage*/) {}
 
   // Note that a lineage of so many bytes went in this direction.
   virtual void LineageSized(std::string_view /*direction*/, std::size_t /*length*/) {}
@@ -110,9 +138,6 @@ class Observer {
 
   // Note why this process may not mark a store's epochs; empty: it may (EPOCH-26).
   virtual void MarksMissing(std::string_view /*store*/, std::string_view /*reason*/) {}
-
-  // Note that a barrier begins which does not take the free path.
-  virtual void BarrierBegun() {}
 
   // Follow what a barrier asks of these stores with nobody waiting (dry-run), and return the needs of the first look.
   virtual std::shared_ptr<Group> BarrierRecorded(const Plan& /*plan*/, const std::vector<Asked>& /*asked*/) {

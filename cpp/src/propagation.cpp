@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/history.h"
 #include "antipode/logs.h"
 #include "antipode/settings.h"
 #include "antipode/wire.h"
@@ -40,6 +39,7 @@ Inbound::Inbound(std::string peer, std::vector<std::pair<std::string, std::strin
     : peer_(std::move(peer)), forwarded_(std::move(forwarded)), edge_(edge) {}
 
 ScopePtr Inbound::Open(const Arrived& came, std::string_view peer, std::optional<bool> edge, Site site) {
+  Events().RequestBegun();
   const TrustSettings trust = CurrentTrust()->AtEdge(edge);
   const double now = UnixTime();
   // A request without a lineage judges nobody; one with many texts judges its caller once (TRUST-32).
@@ -65,7 +65,7 @@ std::optional<std::string> Inbound::ResponseText(LineageScope& scope, bool is_pu
   }
   // What the caller has already is not said again, and is what it depends on all the same (HIST-30).
   std::optional<Lineage> told;
-  if (history::IsRecorded()) told = scope.lineage();
+  if (!CurrentSettings()->history.empty()) told = scope.lineage();
   if (told && told->empty()) told.reset();
   if (is_public && (!fresh.empty() || is_replaced)) {
     logs::Warn("AP404", "response shared",

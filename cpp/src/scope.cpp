@@ -6,7 +6,6 @@
 #include "antipode/logs.h"
 #include "antipode/settings.h"
 #include "context.h"
-#include "history/recorder.h"
 #include "hooks.h"
 #include "mode_changes.h"
 #include "observers.h"
@@ -178,7 +177,7 @@ void LineageScope::Append(const std::vector<WriteId>& ids, Site site) {
 
 void LineageScope::Transfer(const Lineage& lineage, Site site) {
   Join(lineage, false, site);
-  history::NoteArrival(*this, lineage);
+  Events().LineageArrived(*this, lineage);
 }
 
 void LineageScope::TransferRead(const Lineage& lineage, Site site) { Join(lineage, false, site); }

@@ -12,8 +12,8 @@
 #include "antipode/logs.h"
 #include "engine/threads.h"
 #include "fork.h"
-#include "history/recorder.h"
 #include "mode_changes.h"
+#include "observers.h"
 #include "quote.h"
 #include "setting_words.h"
 #include "text.h"
@@ -257,7 +257,7 @@ Result<std::shared_ptr<const Settings>> Configure(const SettingWords& words) {
     if (leaves_off) ++times_off_ended;  // what was opened meanwhile
   }
   resolved->SayWhatIsWrong();
-  history::LookAtStores();
+  Events().SettingsChanged();
   return resolved->settings;
 }
 

@@ -3,7 +3,6 @@
 #include <atomic>
 
 #include "antipode/logs.h"
-#include "antipode/scope.h"
 #include "engine/in_force.h"
 #include "engine/registry.h"
 #include "observers.h"
@@ -29,10 +28,7 @@ void Announce() {
 
 class Announcement final : public Observer {
  public:
-  void ScopeOpened(ScopeKind kind) override {
-    if (kind == ScopeKind::kRequest) Announce();
-  }
-  void BarrierBegun() override { Announce(); }
+  void RequestBegun() override { Announce(); }
 };
 
 Announcement observer;

@@ -249,7 +249,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
                    "that it should wait for. (site: " +
                        plan.site + ")");
   }
-  Events().BarrierBegun();
+  Events().RequestBegun();
   if (options.stores()) {
     if (options.stores()->empty()) {
       return Mistake("AP112",  // BAR-58

@@ -8,7 +8,7 @@
 #include "antipode/wire.h"
 #include "engine/forks.h"
 #include "engine/time.h"
-#include "history/recorder.h"
+#include "observers.h"
 #include "text.h"
 
 namespace antipode {
@@ -89,7 +89,7 @@ Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreO
   if (!joined.ok()) return joined.error();
   // A pass that is kept may be without this store.
   if (store->options()->mode != mode) generation.fetch_add(1, std::memory_order_acq_rel);
-  if (history::Recorder* const recording = history::Recorder::InForce()) recording->NotRead(*store);
+  Events().StoreJoined(*store);
   return store;
 }
 

@@ -1,7 +1,6 @@
 #include "antipode/barrier.h"
 #include "engine/completions.h"
 #include "engine/registry.h"
-#include "history/recorder.h"
 #include "observers.h"
 
 namespace antipode {
@@ -11,7 +10,6 @@ void Shutdown() {
   for (const auto& store : CurrentRegistry()->All()) store->Retire();
   Completions::Instance().End();  // what the servers' threads released last
   Events().EngineStopped();
-  history::End();
 }
 
 }  // namespace antipode

@@ -16,6 +16,7 @@
 #include "engine/registry.h"
 #include "engine/threads.h"
 #include "fork.h"
+#include "observers.h"
 #include "telemetry.h"
 
 namespace antipode::history {
@@ -223,27 +224,63 @@ void Recorder::End() noexcept {
   }
 }
 
-// For the core
+namespace {
 
-void NoteArrival(LineageScope& scope, const Lineage& lineage) noexcept {
-  if (lineage.empty()) return;
-  if (Recorder* const found = Recorder::InForce()) found->Received(scope, {}, lineage);
-}
-
-void LookAtStores() noexcept {
-  Recorder* const found = current.load(std::memory_order_acquire);
-  if (found == nullptr) return;
-  try {
-    if (found->folder() != CurrentSettings()->history) return;
-    for (const auto& store : CurrentRegistry()->All()) found->NotRead(*store);
-  } catch (...) {
-    found->Failed();
-  }
-}
-
+// Ends the recording in force, if there is any; it goes on where more is done.
 void End() noexcept {
   if (Recorder* const found = current.load()) found->End();
 }
+
+// Records what the lower rooms say.
+class History final : public Observer {
+ public:
+  void ScopesJoined(LineageScope& ended, LineageScope& scope) override {
+    if (Recorder* const found = Recorder::InForce()) found->Joined(ended, scope);
+  }
+
+  void StoreJoined(const Store& store) override {
+    if (Recorder* const found = Recorder::InForce()) found->NotRead(store);
+  }
+
+  // A store may be off from now on, or for a while (HIST-31).
+  void SettingsChanged() override {
+    Recorder* const found = current.load(std::memory_order_acquire);
+    if (found == nullptr) return;
+    try {
+      if (found->folder() != CurrentSettings()->history) return;
+      for (const auto& store : CurrentRegistry()->All()) found->NotRead(*store);
+    } catch (...) {
+      found->Failed();
+    }
+  }
+
+  void LineageArrived(LineageScope& scope, const Lineage& lineage) override {
+    if (lineage.empty()) return;
+    if (Recorder* const found = Recorder::InForce()) found->Received(scope, {}, lineage);
+  }
+
+  void LineageReceived(LineageScope& scope, const std::vector<std::string>& messages,
+                       const Lineage& lineage) override {
+    if (Recorder* const found = Recorder::InForce()) found->Received(scope, messages, lineage);
+  }
+
+  std::string MessageNamed() override {
+    Recorder* const found = Recorder::InForce();
+    return found == nullptr ? std::string() : found->NewMessage();
+  }
+
+  void LineageSent(LineageScope& scope, const std::string& message, const Lineage& lineage) override {
+    if (Recorder* const found = Recorder::InForce()) found->Sent(scope, message, lineage);
+  }
+
+  void EngineStopped() override { End(); }
+};
+
+History observer;
+
+}  // namespace
+
+void Listen() noexcept { AddObserver(observer); }
 
 bool Flush(Duration timeout) {
   Recorder* const found = current.load();

@@ -74,14 +74,8 @@ class Recorder {
   bool ended_ = false;
 };
 
-// A lineage came by another way than a message, a value or a copy of a scope (HIST-33).
-void NoteArrival(LineageScope& scope, const Lineage& lineage) noexcept;
-
-// The settings are others: a store may be off from now on, or for a while (HIST-31).
-void LookAtStores() noexcept;
-
-// Ends the recording in force, if there is any; it goes on where more is done.
-void End() noexcept;
+// Has what the lower rooms say be recorded where a history is; called once.
+void Listen() noexcept;
 
 // Waits until what was recorded so far is on disk.
 bool Flush(Duration timeout);

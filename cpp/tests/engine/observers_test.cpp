@@ -23,7 +23,7 @@ class Listener final : public Observer {
     Keep(reason, store);
   }
   void LineageIncomplete(const IncompleteLineage& lineage) override { Keep(lineage.reason, lineage.store); }
-  void BarrierBegun() override { Keep("barrier", ""); }
+  void RequestBegun() override { Keep("barrier", ""); }
 
   std::vector<std::pair<std::string, std::string>> Take() {
     const std::lock_guard<std::mutex> lock(mutex_);

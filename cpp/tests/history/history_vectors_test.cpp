@@ -10,6 +10,7 @@
 
 #include "history/order.h"
 #include "history/spelling.h"
+#include "message_names.h"
 #include "vectors.h"
 
 namespace antipode::history {
@@ -30,7 +31,7 @@ TEST(HistoryVectors, Key) {
 // HIST-30
 TEST(HistoryVectors, Messages) {
   testing::RunVectors("history-messages", [](const Json& vector) {
-    const Came came = MessagesOf(testing::Read(vector["text"].get<std::string>()));
+    const NamedMessages came = MessagesOf(testing::Read(vector["text"].get<std::string>()));
     EXPECT_EQ(Json(came.messages), vector["messages"]);
     EXPECT_EQ(testing::Canonical(came.lineage), vector["rest"]);
   });
