@@ -8,6 +8,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.WriteId;
 import dev.antipode.lab.Lab;
 import dev.antipode.testing.AntipodeIsolated;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -239,6 +240,24 @@ class AnswersTest {
       }
       try (LineageScope scope = Antipode.scope(Lineage.of(LATER))) {
         template.convertAndSend("", "done", "43");
+      }
+      assertThat(Antipode.deserialize(SEEN.poll(60, TimeUnit.SECONDS)).isComplete()).isFalse();
+    });
+  }
+
+  /** SCOPE-30: nobody looks at the messages of a template that is no bean, so the channel has to see the batch. */
+  @Test
+  void aBatchOfATemplateThatIsNoBeanIsIncomplete_SCOPE_30() {
+    application().withUserConfiguration(Batches.class).run(context -> {
+      assertThat(context).hasNotFailed();
+      BatchingRabbitTemplate template = new BatchingRabbitTemplate(
+          context.getBean(ConnectionFactory.class),
+          new SimpleBatchingStrategy(2, 100_000, 600_000),
+          context.getBean(ThreadPoolTaskScheduler.class));
+      for (WriteId write : List.of(WRITE, LATER)) {
+        try (LineageScope scope = Antipode.scope(Lineage.of(write))) {
+          template.convertAndSend("", "done", "42");
+        }
       }
       assertThat(Antipode.deserialize(SEEN.poll(60, TimeUnit.SECONDS)).isComplete()).isFalse();
     });
