@@ -14,6 +14,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.AfterEach;
@@ -41,6 +42,23 @@ class ScopeTest {
   }
 
   // Life
+
+  /** SCOPE-33: what the inner one writes behind that is in it. */
+  @Test
+  void aScopeWhoseOuterOneEndsFirstStaysInForce() throws Exception {
+    FutureTask<Void> work = new FutureTask<>(() -> {
+      LineageScope outer = Antipode.scope();
+      try (LineageScope within = Antipode.scope()) {
+        outer.close();
+        assertThat(Antipode.currentScope()).contains(within);
+        Antipode.append(at(1));
+        assertThat(within.lineage()).isEqualTo(Lineage.of(at(1)));
+      }
+      return null;
+    });
+    new Thread(work).start();
+    work.get();
+  }
 
   /** SCOPE-1, SCOPE-3, LIN-30. */
   @Test
