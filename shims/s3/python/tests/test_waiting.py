@@ -50,11 +50,13 @@ def test_a_loser_with_the_greater_counter_is_superseded(images: Images) -> None:
 
 
 def test_a_greater_version_that_came_before_proves_nothing(images: Images) -> None:
-    """SHIM-52: the first writer's clock is ahead, and the store's order is its own."""
+    """SHIM-52: the first writer's clock is ahead, and the store's order is its own. A client of its own: one process's
+    counters grow, so what one client writes is a chain."""
     key = new_key()
     images.shim.clock = behind(-20)
     assert images.judge(images.put(key, b"1")).satisfied
     images.shim.clock = HybridClock()
+    images.a = antipode_s3.wrap(images.plain_a, STORE, bucket=BUCKET, replicas=[images.lab.replica_url("b1")])
     images.lab.partition("b1", mode="silent")
     second = images.put(key, b"2")
     assert (images.body(key, "a"), images.body(key)) == (b"2", b"1")
