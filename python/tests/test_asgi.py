@@ -179,8 +179,15 @@ async def test_the_header_leaves_with_the_first_piece(late: list[str], length: b
     assert not late
 
 
-async def test_a_header_that_nothing_follows_leaves_by_itself_and_says_so(late: list[str]) -> None:
+@pytest.mark.parametrize("is_nested", [False, True])
+async def test_a_header_that_nothing_follows_leaves_by_itself_and_says_so(
+    late: list[str], is_nested: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """PROP-16: its reader may wait for the header alone; what is written before the first piece is missing there."""
+    antipode.configure(keys={"one": b"k" * 32}, trust="private")
+    holds: list[Any] = []
+    hold = antipode.asgi._Answer._hold
+    monkeypatch.setattr(antipode.asgi._Answer, "_hold", lambda *words: holds.append(words) or hold(*words))
     left = asyncio.Event()
     sent: list[Any] = []
 
@@ -195,7 +202,10 @@ async def test_a_header_that_nothing_follows_leaves_by_itself_and_says_so(late: 
         await send({"type": "http.response.body", "body": b"done"})
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": ("127.0.0.1", 5000)}
-    await antipode.asgi.Middleware(app)(scope, None, server)  # type: ignore[arg-type]
+    inner: Any = antipode.asgi.Middleware(app, session=Cookie()) if is_nested else app
+    await antipode.asgi.Middleware(inner)(scope, None, server)  # type: ignore[arg-type]
+    assert len(holds) == 1, "a second at most, however many there are"
+    assert sent[0].keys() == {"type", "status", "headers"}
     assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
     assert sent[0]["headers"] == [(b"antipode-lineage", b"1~_.i")]
     assert late == ["user-acl"]
@@ -213,6 +223,27 @@ def test_an_application_that_fails_behind_its_start_is_answered_for(late: list[s
         response = antipode.httpx.wrap(plain).get(f"http://127.0.0.1:{port}/", timeout=20)
         assert response.status_code == 500
         assert scope.lineage == antipode.Lineage([AFTER])
+
+
+async def test_a_start_that_is_held_does_not_follow_the_answer_for_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PROP-16: its time may come while that answer is being sent."""
+    monkeypatch.setattr("antipode.asgi._LONGEST_HOLD_S", 0.0)
+    sent: list[Any] = []
+
+    async def server(message: Any) -> None:
+        sent.append(message["type"])
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        antipode.append(AFTER)
+        raise ValueError("broken")
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": ("127.0.0.1", 5000)}
+    with pytest.raises(ValueError, match="broken"):
+        await antipode.asgi.Middleware(broken)(scope, None, server)  # type: ignore[arg-type]
+    assert sent == ["http.response.start", "http.response.body"]
 
 
 async def test_on_another_event_loop_a_header_that_may_stream_says_that_it_is_incomplete(

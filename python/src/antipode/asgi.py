@@ -53,6 +53,8 @@ _BAGGAGE: Final = BAGGAGE_HEADER.encode()
 _DENIAL: Final = "websocket.http.response"
 _STARTS: Final = frozenset({"http.response.start", "websocket.accept", f"{_DENIAL}.start"})
 _LONGEST_HOLD_S: Final = 1.0
+_ALONE: Final = "antipode.alone"
+"""In a start that an inner middleware has held long enough."""
 _SET_COOKIE: Final = b"set-cookie"
 _OURS: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY)) - {_BAGGAGE}
 _READ: Final = frozenset(name.encode() for name in (*CARRIERS, *FORWARDING))
@@ -228,9 +230,12 @@ class _Answer:
         kind = message["type"]
         await self.release()
         if kind in _STARTS:
-            if self._kind and kind == f"{self._kind}.start" and not self._started and self._hold(message):
-                return
-            message = self._start(message, is_alone=kind == f"{self._kind}.start" and _may_stream(message))
+            is_alone = bool(message.get(_ALONE))
+            if kind == f"{self._kind}.start" and not is_alone:
+                if not self._started and self._hold(message):
+                    return
+                is_alone = _may_stream(message)
+            message = self._start(message, is_alone=is_alone)
         elif kind == "websocket.close":
             self._started = True
         await self._send(message)
@@ -258,13 +263,17 @@ class _Answer:
             await self._send_held()
 
     async def _send_held(self, *, is_alone: bool = False) -> None:
-        message, self._held = self._held, None
+        message = self._held
+        self.close()
         if message is not None:
-            self.close()
-            await self._send(self._start(message, is_alone=is_alone))
+            start = self._start(message, is_alone=is_alone)
+            if is_alone and isinstance(self._inbound, Joined):
+                start[_ALONE] = True
+            await self._send(start)
 
     def close(self) -> None:
-        """Keep nothing back any more: the application has ended."""
+        """Drop what is held: the application has ended, and its header would come behind the server's own."""
+        self._held = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -275,6 +284,7 @@ class _Answer:
         Where there are any, the answer is made here; the server gets the error all the same, after a whole response. A
         start that is still held is not sent: the server answers for the error.
         """
+        self.close()
         if self._started or not self._kind:
             return
         said = self._said()
@@ -304,6 +314,7 @@ class _Answer:
         headers += self._said(status, replaces=is_set, is_alone=is_alone)
         self._own_trailers = self._may_trail and not message.get("trailers")
         changed = {**message, "headers": headers}
+        changed.pop(_ALONE, None)
         if self._own_trailers:
             changed["trailers"] = True
         return changed
