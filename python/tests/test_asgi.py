@@ -187,7 +187,12 @@ async def test_a_header_that_nothing_follows_leaves_by_itself_and_says_so(
     antipode.configure(keys={"one": b"k" * 32}, trust="private")
     holds: list[Any] = []
     hold = antipode.asgi._Answer._hold
-    monkeypatch.setattr(antipode.asgi._Answer, "_hold", lambda *words: holds.append(words) or hold(*words))
+
+    def counted(*words: Any) -> bool:
+        holds.append(words)
+        return hold(*words)
+
+    monkeypatch.setattr(antipode.asgi._Answer, "_hold", counted)
     left = asyncio.Event()
     sent: list[Any] = []
 
