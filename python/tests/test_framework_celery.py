@@ -18,10 +18,13 @@ import antipode.celery
 import antipode.memory
 import pytest
 from antipode import ConfigurationError, Lineage, WriteId
+from antipode.branch_ids import branches_of
 from antipode.pending import PendingWrite
 from antipode_lab.fixtures import LabFactory
 from celery import Celery, chain, chord, signals  # type: ignore[import-untyped]
 from celery.contrib.testing.worker import start_worker  # type: ignore[import-untyped]
+from kombu.common import Broadcast
+from kombu.entity import Queue
 from pages import imported
 
 DEADLINE = 60.0
@@ -378,3 +381,28 @@ def test_a_redelivery_has_the_lineage_that_the_message_had(
     [first, second] = entries()
     assert first[0] != second[0]
     assert [first[1:], second[1:]] == [["message", Lineage([write("before")]).serialize()]] * 2
+
+
+@pytest.mark.parametrize("way", ["broadcast", "topic", "past its queue"])
+def test_a_task_is_handed_to_no_exchange_with_several_queues(app: Celery, way: str) -> None:
+    """BRANCH-28: nothing is announced, and nothing is sent."""
+    orders = antipode.memory.Store("orders", regions=["a"]).client("a")
+    antipode.configure(branches=orders)
+    app.conf.task_queues = [Queue("celery"), Broadcast("everybody")]  # type: ignore[no-untyped-call]
+    options: dict[str, dict[str, Any]] = {
+        "broadcast": {"queue": "everybody"},
+        "topic": {"exchange": "orders", "routing_key": "x", "exchange_type": "topic"},
+        "past its queue": {"exchange": "celery", "routing_key": "celery"},
+    }
+
+    @app.task(shared=False)  # type: ignore[untyped-decorator]
+    def refund() -> None:
+        antipode.close()
+
+    with antipode.scope() as scope:
+        with antipode.branch(within=60), pytest.raises(ConfigurationError, match="AP119"):
+            refund.apply_async(**options[way])
+        assert not scope.lineage
+        with antipode.branch(within=60):
+            refund.apply_async()
+        assert len(branches_of(scope.lineage)) == 1

@@ -280,3 +280,24 @@ async def test_the_answer_to_a_request_joins_the_scope_that_asked(url: str) -> N
             assert [gap.reason for gap in asked.gaps] == ["unanswered"]
             assert not asked.lineage.is_complete()
         silent.set()
+
+
+async def test_a_task_is_handed_to_no_exchange() -> None:
+    """BRANCH-28: nothing is announced, and nothing is sent; a queue has one taker."""
+    antipode.configure(branches=antipode.memory.Store("orders", regions=["a"]).client("a"))
+    broker = RabbitBroker("amqp://guest:guest@127.0.0.1:1/", middlewares=[antipode.faststream.Middleware])
+    seen = Seen()
+
+    @broker.subscriber(RabbitQueue("tasks"))
+    async def handle(_: str) -> None:
+        seen.note()
+
+    async with TestRabbitBroker(broker):
+        with antipode.scope() as scope:
+            with antipode.branch(within=60):
+                with pytest.raises(antipode.ConfigurationError, match="AP119"):
+                    await broker.publish("task", "tasks", exchange="posts")
+                assert not scope.lineage
+                await broker.publish("task", "tasks")
+            assert len(scope.lineage) == 1
+    assert len(seen.scopes) == 1

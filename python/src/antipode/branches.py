@@ -33,11 +33,12 @@ _running_loop: Callable[[], asyncio.AbstractEventLoop | None] = asyncio._get_run
 class Branch:
     """The block of a `branch()`: each text that leaves in it, and each function carried from it, is a task's."""
 
-    def __init__(self, scope: Scope, store: str, within: float, site: str) -> None:
+    def __init__(self, scope: Scope, store: str, within: float, site: str, *, single_taker: bool = False) -> None:
         self.scope = scope
         self.site = site
         self._store = store
         self._within = within
+        self._single_taker = single_taker
         self._announced: list[BranchId] = []
         self._ended = False
         self._lock = threading.Lock()
@@ -66,6 +67,16 @@ class Branch:
             self.scope.append(branch.write_id)
         return branch, beside
 
+    def check_place(self, place: str) -> None:
+        """Refuse a place that may give one text to several takers: the first close would speak for all (BRANCH-28)."""
+        if self._store and not self._single_taker and not self._ended:
+            raise ConfigurationError(
+                f"a task was handed to {place}, which may give its message to several takers: the branch would be "
+                "closed by the first. Send each taker a message of its own by a queue; where one alone takes it, say "
+                f"branch(within=…, single_taker=True). (site: {self.site})",
+                code="AP119",
+            )
+
     def end(self) -> None:
         """What leaves from now on is no task's."""
         with self._lock:
@@ -86,13 +97,15 @@ class Branch:
 
 
 @contextmanager
-def branch(*, within: float | timedelta) -> Iterator[Branch]:
+def branch(*, within: float | timedelta, single_taker: bool = False) -> Iterator[Branch]:
     """Announces what is handed to tasks in this block: a barrier that meets it waits for what they write, too.
 
     within: the lease, in seconds: what has not been closed by then is abandoned. Each message or request that leaves in
     the block, each `serialize()` and each function of `carry` is a task with a branch of its own; hand nothing else
-    over in it. Raises ConfigurationError outside any scope, without `configure(branches=…)`, and for a lease that is
-    not more than 0 and at most 24 hours. With `mode=off` nothing is announced.
+    over in it. `single_taker`: you state that each message has one taker, also where it goes by an exchange or topic;
+    without it, sending one there raises ConfigurationError (BRANCH-28). Raises ConfigurationError outside any scope,
+    without `configure(branches=…)`, and for a lease that is not more than 0 and at most 24 hours. With `mode=off`
+    nothing is announced.
     """
     seconds = within.total_seconds() if isinstance(within, timedelta) else within
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST_LEASE_S:
@@ -113,7 +126,7 @@ def branch(*, within: float | timedelta) -> Iterator[Branch]:
         )
     elif (store := registry().get(name)) is not None and store.mode is Mode.OFF:
         name = ""
-    block = Branch(scope, name, float(seconds), call_site())
+    block = Branch(scope, name, float(seconds), call_site(), single_taker=single_taker)
     try:
         with hold(BLOCK, block):
             yield block

@@ -16,11 +16,11 @@ from typing import Any, Final
 from celery import Celery, canvas, current_task, signals  # type: ignore[import-untyped]
 from celery.utils.imports import symbol_by_name  # type: ignore[import-untyped]
 
-from antipode import recorder, records
+from antipode import display, recorder, records
 from antipode.branch_ids import TASK
 from antipode.celery_results import carry_lineages, fan_in
 from antipode.errors import PendingWriteError
-from antipode.exchange import leaving
+from antipode.exchange import check_takers, leaving
 from antipode.lineage import Lineage
 from antipode.messages import HEADER, message_scope, message_text, outgoing_message
 from antipode.scope import Scope, current_scope
@@ -65,15 +65,17 @@ def _carrying(base: type[Any]) -> type[Any]:
 
         @cached_property
         def send_task_message(self) -> Callable[..., Any]:
-            return _with_lineage(self._create_task_sender())
+            return _with_lineage(self, self._create_task_sender())
 
     return Carrying
 
 
-def _with_lineage(send: Callable[..., Any]) -> Callable[..., Any]:
+def _with_lineage(amqp: Any, send: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(send)
     def send_now(producer: Any, name: str, message: Any, *args: Any, headers: Any = None, **kwargs: Any) -> Any:
         if current_scope() is not None or HEADER not in (headers or {}):  # an outbox relay's own stays
+            if shared := _shared(amqp, *args, **kwargs):
+                check_takers(current_scope(), shared)
             text = _sent_again() if _is_running(message) else _sent()
             headers = {key: value for key, value in (headers or {}).items() if key != HEADER}
             if text is not None:
@@ -81,6 +83,26 @@ def _with_lineage(send: Callable[..., Any]) -> Callable[..., Any]:
         return send(producer, name, message, *args, headers=headers, **kwargs)
 
     return send_now
+
+
+def _shared(
+    amqp: Any,
+    exchange: Any = None,
+    routing_key: Any = None,
+    queue: Any = None,
+    *_: Any,
+    exchange_type: Any = None,
+    **__: Any,
+) -> str:
+    """Return the exchange that may give a task to several queues; nothing where Celery names the queue (BRANCH-28)."""
+    if isinstance(queue, str):
+        queue = amqp.queues[queue]
+    elif queue is None and exchange is None:
+        queue = amqp.default_queue
+    place = exchange or getattr(queue, "exchange", None)
+    kind = exchange_type or getattr(getattr(queue, "exchange", None), "type", None) or "direct"
+    is_shared = kind != "direct" or (exchange and routing_key)
+    return f"exchange {display.shown(str(getattr(place, 'name', place)))}" if is_shared else ""
 
 
 def _sent() -> str | None:

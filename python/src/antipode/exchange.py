@@ -232,6 +232,16 @@ def lineage_outside(words: str, but: PendingWrite | None = None) -> Lineage:
     return EMPTY.marked_incomplete()
 
 
+def check_takers(scope: Scope | None, place: str) -> None:
+    """Refuse to hand a task to a place that may give its message to several takers (BRANCH-28).
+
+    Raises ConfigurationError in the block of a `branch()` that does not say `single_taker=True`.
+    """
+    block = None if scope is None else current_block(scope)
+    if block is not None:
+        block.check_place(place)
+
+
 def leaving(scope: Scope, *, answered: bool = False, target: str = "") -> Lineage:
     """The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 

@@ -17,6 +17,8 @@ from faststream.exceptions import NackMessage
 from faststream.message.source_type import SourceType
 from faststream.response.publish_type import PublishType
 
+from antipode import display
+from antipode.exchange import check_takers
 from antipode.messages import HEADER, message_scope, outgoing_message
 from antipode.questions import Question, join_message
 from antipode.queue_messages import redeliver_of
@@ -80,6 +82,8 @@ class Middleware(BaseMiddleware):
         """Puts the lineage into the headers of what is published; of a handler's answer, when its scope has ended."""
         scope = self._scope or current_scope()
         if scope is not None or HEADER not in (cmd.headers or {}):  # a header of the application's own stays
+            if shared := _shared(cmd):
+                check_takers(scope, shared)
             text = outgoing_message(scope=scope)
             headers = {name: value for name, value in (cmd.headers or {}).items() if name != HEADER}
             cmd.headers = headers if text is None else {**headers, HEADER: text}
@@ -88,3 +92,13 @@ class Middleware(BaseMiddleware):
             _asked.set(question)
             question.wait()
         return await call_next(cmd)
+
+
+def _shared(cmd: Any) -> str:
+    """Return the place that may give a message to several takers, or nothing: a queue has one (BRANCH-28)."""
+    exchange = getattr(cmd, "exchange", None)
+    if exchange is not None:  # RabbitMQ
+        return f"exchange {display.shown(str(exchange.name))}" if exchange.name else ""
+    if getattr(getattr(cmd, "destination_type", None), "name", "") == "List":  # Redis
+        return ""
+    return display.shown(str(cmd.destination))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from antipode import logs
 from antipode.errors import ConfigurationError, MalformedLineageError
-from antipode.exchange import leaving, lineage_outside
+from antipode.exchange import check_takers, leaving, lineage_outside
 from antipode.lineage import EMPTY, Lineage
 from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
 from antipode.recorder import recorder
@@ -199,13 +199,18 @@ def is_lineage(value: object) -> bool:
     return True
 
 
-def text_to_send(options: QueueOptions, carried: Mapping[str, Any], own: WriteId | None) -> str | None:
+def text_to_send(
+    options: QueueOptions, carried: Mapping[str, Any], own: WriteId | None, *, shared: str = ""
+) -> str | None:
     """The header's value for a message that is sent now; None where it carries none.
 
-    carried: the lineages that its headers have already. own: the message itself, where it is a write. Raises
-    PendingWriteError with `on_pending=raise`.
+    carried: the lineages that its headers have already. own: the message itself, where it is a write.
+    shared: the place that it goes to, where that may give it to several takers. Raises PendingWriteError with
+    `on_pending=raise`, and ConfigurationError where a `branch()` hands it over to such a place (BRANCH-28).
     """
     scope = current_scope()
+    if shared:
+        check_takers(scope, shared)
     another = bool(carried) and not _came_with(scope, carried)
     if own is None and not another:
         text = outgoing_message(lineage_out=options.lineage_out, scope=scope)

@@ -30,6 +30,9 @@ class HandingOver(Protocol):
     def hand_over(self, lineage: Lineage) -> Lineage:
         """Announces a branch in the scope; the lineage for the task's text, of what would leave without it."""
 
+    def check_place(self, place: str) -> None:
+        """Refuse a place that may give one text to several takers (BRANCH-28)."""
+
 
 def this_process() -> object:
     """What a scope keeps to know the process that it was opened in."""

@@ -11,7 +11,11 @@ import pytest
 import stomp
 import stomp.exception
 from activemq_regions import Blog, Inbox, Link, Region, wait_for
+from antipode import ConfigurationError
+from antipode.branches import Branch
 from antipode.messages import HEADER, JMS_HEADER
+from antipode.otel_context import hold
+from antipode.scope_context import BLOCK
 from antipode_activemq import MARK_HEADER
 
 
@@ -248,3 +252,17 @@ def test_a_transaction_counts_when_it_is_committed_or_never(b: Region) -> None:
     received = b.inbox(queue)
     wait_for("what was committed", lambda: len(received.frames) == 3)
     assert received.bodies == ["1", "2", "4"]
+
+
+@pytest.mark.parametrize("destination", ["/topic/posts", "topic://posts", "/queue/a,/queue/b"])
+def test_a_task_goes_to_no_place_with_several_takers(b: Region, destination: str) -> None:
+    """BRANCH-28: nothing leaves; a queue has one taker."""
+    connection = b.wrapped()
+    with antipode.scope() as scope:
+        block = Branch(scope, "orders", 30.0, "here")
+        with hold(BLOCK, block), pytest.raises(ConfigurationError, match="AP119"):
+            connection.send(destination, "task")
+        assert not block.announced
+        with hold(BLOCK, block):
+            connection.send(b.queue(), "task")
+        assert len(block.announced) == 1

@@ -11,8 +11,11 @@ import antipode
 import antipode_rabbitmq
 import pika
 import pytest
-from antipode import EMPTY, Lineage, Ordered, Trust, WriteId, configure
+from antipode import EMPTY, ConfigurationError, Lineage, Ordered, Trust, WriteId, configure
+from antipode.branches import Branch
 from antipode.messages import HEADER, JMS_HEADER
+from antipode.otel_context import hold
+from antipode.scope_context import BLOCK
 from antipode.store import join_store
 from antipode_rabbitmq import RabbitMQShim
 from antipode_rabbitmq.marks import mark_of
@@ -305,3 +308,25 @@ def test_the_lineage_of_a_write_to_a_replicated_store_leaves(a: Region, blog: Bl
         assert Lineage.deserialize(headers_after(a, channel, queue)[HEADER]) == scope.lineage
         version = next(iter(scope.lineage)).version
         assert isinstance(version, Ordered)
+
+
+def test_a_task_goes_to_no_place_with_several_takers(a: Region) -> None:
+    """BRANCH-28: nothing leaves, and nothing is announced, recorded or pending."""
+    channel = antipode_rabbitmq.wrap(a.channel(), store="notifications", track=True)
+    queue = a.queue()
+    copied = properties(headers={"CC": [a.queue()]})
+    with antipode.scope() as scope:
+        for exchange, given in [("amq.direct", None), ("", copied)]:
+            block = Branch(scope, "orders", 30.0, "here")
+            with hold(BLOCK, block), pytest.raises(ConfigurationError, match="AP119"):
+                channel.basic_publish(exchange, queue, b"task", given)
+            assert not block.announced
+        assert not scope.lineage
+        assert not scope.pending
+        block = Branch(scope, "orders", 30.0, "here", single_taker=True)
+        with hold(BLOCK, block):
+            channel.basic_publish("", queue, b"one", copied)
+        assert len(block.announced) == 1
+        with hold(BLOCK, Branch(scope, "orders", 30.0, "here")):
+            channel.basic_publish("", queue, b"two")
+    assert [a.get(queue)[2] for _ in range(2)] == [b"one", b"two"]

@@ -10,6 +10,9 @@ import antipode_sns_sqs
 import boto3
 import pytest
 from antipode import ConfigurationError, Lineage, memory
+from antipode.branches import Branch
+from antipode.otel_context import hold
+from antipode.scope_context import BLOCK
 from antipode.testing import isolated
 from antipode_sns_sqs import ATTRIBUTE, Tap
 from antipode_sns_sqs.attributes import carried
@@ -399,3 +402,18 @@ def test_an_unreachable_tap_is_no_error_when_the_client_is_wrapped(caplog: pytes
         wrapped(Wire("sns"), tap="sqs+http://k:s@127.0.0.1:9/1/q?region=us-east-1")
     assert "does not answer now" in caplog.text
     assert "k:s@" not in caplog.text
+
+
+def test_a_task_goes_to_no_topic() -> None:
+    """BRANCH-28: nothing leaves; a queue has one taker."""
+    topics, queues = Wire("sns"), Wire("sqs")
+    with antipode.scope() as scope:
+        block = Branch(scope, "orders", 30.0, "here")
+        with hold(BLOCK, block):
+            with pytest.raises(ConfigurationError, match="AP119"):
+                wrapped(topics).publish(TopicArn=TOPIC, Message="task")
+            assert not block.announced
+            wrapped(queues).send_message(QueueUrl=QUEUE, MessageBody="task")
+        assert len(block.announced) == 1
+    assert not topics.sent
+    assert queues.sent

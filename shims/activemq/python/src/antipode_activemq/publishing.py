@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
-from antipode import logs
+from antipode import display, logs
 from antipode.errors import ConfigurationError
 from antipode.messages import HEADER, JMS_HEADER
 from antipode.queue_messages import carried_lineages, text_to_send
@@ -15,6 +15,8 @@ from antipode.writeid import Opaque, WriteId
 from antipode_activemq.marks import MARK_HEADER
 from antipode_activemq.options import ConnectionOptions
 from antipode_activemq.outcomes import Outcomes
+
+_TOPICS: Final = ("/topic/", "topic://", "/temp-topic/")
 
 
 def publish(
@@ -27,12 +29,12 @@ def publish(
     """Sends by `send`, which takes the headers and is stomp.py's own method. The caller's headers stay as they are."""
     store = options.store
     if not options.track or not store.records:  # with mode=off what came in is passed on, and nothing added (PROP-26)
-        return send(_stamped(options, _without_mark(headers), None))
+        return send(_stamped(options, _without_mark(headers), None, str(destination)))
     _check_topic(options, str(destination))
     mark = uuid4().hex
     key, version = str(destination), Opaque(mark)
     headers = {**headers, MARK_HEADER: mark}
-    headers = _stamped(options, headers, store.write_id(key, version))
+    headers = _stamped(options, headers, store.write_id(key, version), key)
     write = store.begin(key)
     with outcomes.sending(headers, write, version):
         return send(headers)
@@ -57,7 +59,9 @@ def _check_topic(options: ConnectionOptions, destination: str) -> None:
     )
 
 
-def _stamped(options: ConnectionOptions, headers: Mapping[str, Any], own: WriteId | None) -> Mapping[str, Any]:
+def _stamped(
+    options: ConnectionOptions, headers: Mapping[str, Any], own: WriteId | None, destination: str
+) -> Mapping[str, Any]:
     """The headers as they leave: the same object where there is nothing to change, else a copy."""
     carried = carried_lineages(headers) if HEADER in headers or JMS_HEADER in headers else {}
     if headers.get(JMS_HEADER) is not None and JMS_HEADER not in carried:
@@ -68,7 +72,9 @@ def _stamped(options: ConnectionOptions, headers: Mapping[str, Any], own: WriteI
             code="AP405",
         )
         return headers
-    text = text_to_send(options, carried, own)
+    is_shared = destination.startswith(_TOPICS) or "," in destination  # a composite destination names several
+    shared = display.shown(destination) if is_shared else ""
+    text = text_to_send(options, carried, own, shared=shared)
     if text is None and not carried:
         return headers
     rest = {name: value for name, value in headers.items() if name not in carried}

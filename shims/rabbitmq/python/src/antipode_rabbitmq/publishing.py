@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
-from antipode import logs
+from antipode import display, logs
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
 from antipode.messages import HEADER, JMS_HEADER
@@ -91,12 +91,13 @@ class Outgoing:
         if (
             not options.track or not self._store.records
         ):  # with mode=off what came in is passed on, nothing added (PROP-26)
-            self.properties = _stamped(options, _without_mark(properties), None, frame_max)
+            self.properties = _stamped(options, _without_mark(properties), None, frame_max, exchange)
             return
         mark, properties = _with_mark(properties)
         self._key = str(exchange or routing_key or self._store.name)
         self._version = Opaque(mark)
-        self.properties = _stamped(options, properties, self._store.write_id(self._key, self._version), frame_max)
+        own = self._store.write_id(self._key, self._version)
+        self.properties = _stamped(options, properties, own, frame_max, exchange)
 
     def begin(self) -> None:
         """It is sent now."""
@@ -170,7 +171,7 @@ def _without_mark(properties: Any) -> Any:
     return properties
 
 
-def _stamped(options: ChannelOptions, properties: Any, own: WriteId | None, frame_max: int) -> Any:
+def _stamped(options: ChannelOptions, properties: Any, own: WriteId | None, frame_max: int, exchange: str) -> Any:
     """The properties as they leave: the same object where there is nothing to change, else a copy."""
     headers = headers_of(properties)
     carried = carried_lineages(headers) if HEADER in headers or JMS_HEADER in headers else {}
@@ -182,7 +183,7 @@ def _stamped(options: ChannelOptions, properties: Any, own: WriteId | None, fram
             code="AP405",
         )
         return properties
-    text = text_to_send(options, carried, own)
+    text = text_to_send(options, carried, own, shared=_shared(exchange, headers))
     if text is None and not carried:
         return properties
     rest = {name: value for name, value in headers.items() if name not in carried}
@@ -194,6 +195,13 @@ def _stamped(options: ChannelOptions, properties: Any, own: WriteId | None, fram
     if _has_room(stamped, frame_max):
         return stamped
     return _no_room(options, properties, stamped, rest, frame_max)
+
+
+def _shared(exchange: str, headers: Mapping[str, Any]) -> str:
+    """Return the place that may give a message to several queues; nothing for the default exchange (BRANCH-28)."""
+    if exchange:
+        return f"exchange {display.shown(exchange)}"
+    return "the queues of CC and BCC" if headers.keys() & {"CC", "BCC"} else ""
 
 
 def _copy(properties: Any) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from antipode import display
 from antipode.recent import Recent
 from antipode.store import Write
 from antipode.writeid import Opaque
@@ -85,7 +86,8 @@ class _Form(ABC):
         if binding.track and store.records:  # with mode=off what came in is passed on, and nothing added (PROP-26)
             mark = _twin(key, self.shape.body, entry) or uuid4().hex
         own = None if mark is None else store.write_id(key, Opaque(mark))
-        made = stamp(binding, entry, room, own, mark)
+        topic = f"topic {display.shown(key)}" if self.shape is SNS else ""
+        made = stamp(binding, entry, room, own, mark, topic)
         return _Sent(binding, self.shape, key, made, mark)
 
 

@@ -51,8 +51,13 @@ class Stamp:
     carries_mark: bool
 
 
-def stamp(binding: Binding, entry: Mapping[str, Any], room: Room, own: WriteId | None, mark: str | None) -> Stamp:
-    """The message's parameters as they leave; attributes of the caller's are copied, never changed."""
+def stamp(
+    binding: Binding, entry: Mapping[str, Any], room: Room, own: WriteId | None, mark: str | None, topic: str
+) -> Stamp:
+    """The message's parameters as they leave; attributes of the caller's are copied, never changed.
+
+    topic: the topic that it goes to, or nothing for a queue (BRANCH-28).
+    """
     given: Mapping[str, Any] = entry.get("MessageAttributes") or {}
     brought = {name: _text_of(given[name]) for name in (ATTRIBUTE, JMS_HEADER) if name in given}
     ours = {name: value for name, value in brought.items() if is_lineage(value)}
@@ -65,7 +70,7 @@ def stamp(binding: Binding, entry: Mapping[str, Any], room: Room, own: WriteId |
             code="AP405",
         )
         return Stamp(dict(entry), False)
-    text = text_to_send(binding, ours, own)
+    text = text_to_send(binding, ours, own, shared=topic)
     if text is None and mark is not None:  # the lineage may not leave, and the message is to be known all the same
         text = outgoing_text(EMPTY.serialize(), trust_settings(), Purpose.MESSAGE)
     if text is None and not ours:
