@@ -69,6 +69,23 @@ def test_a_write_is_pending_until_its_identifier_is_in_the_scope(monkeypatch: py
     assert all("posts" in copy.incomplete for copy in left)
 
 
+def test_whoever_commits_waits_for_it_too(counts: Counts) -> None:
+    """SCOPE-24: once a scope; outside any scope nobody loses anything by it."""
+    store = positions()
+    with antipode.scope() as scope:
+        write = store.begin()
+        write.join_committer()
+        assert len(scope.pending) == 1
+    write.join_committer()
+    with antipode.scope() as committing:
+        write.join_committer()
+        write.join_committer()
+        assert len(committing.pending) == 1
+        write.record_position(("e", 7))
+        assert committing.lineage == Lineage([at(7)])
+    assert counts.of("antipode.write.lost", reason="orphan", store="posts") == 0
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from(["record", "merge"]), st.sampled_from("ef"), st.integers(0, 9), st.booleans()),

@@ -49,6 +49,14 @@ class Write(PendingWrite):
         if scope is not self._scope and scope not in [other._scope for other in self._others or ()]:
             self._others = [*(self._others or ()), Write(self._store, self._key)]
 
+    def join_committer(self) -> None:
+        """Make the write pending in the current scope, which is about to execute or commit it (SCOPE-24).
+
+        To be called before that is sent: the scopes that queued it may have ended. Outside any scope it says nothing.
+        """
+        if current_scope() is not None:
+            self.join_scope()
+
     @property
     def parts(self) -> tuple[Write, ...]:
         """Return the pending writes of all its scopes, this one among them."""
