@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,9 +59,9 @@ def test_each_scope_of_a_pipeline_has_its_position(posts: Posts, transaction: bo
             assert antipode.deserialize(antipode.serialize()).incomplete == {STORE}
             with antipode.scope() as third:
                 pipe.get("k:1")
+                assert not third.pending
                 pipe.execute()
-                check(posts, [first, second])
-                assert third.lineage == antipode.EMPTY
+                check(posts, [first, second, third])
     posts.lab.heal("b1")
 
 
@@ -71,8 +73,9 @@ async def test_each_scope_of_an_asyncio_pipeline_has_its_position(posts: Posts) 
             pipe.set("k:1", 1)
             with antipode.scope() as second:
                 pipe.set("k:2", 1)
-                await pipe.execute()
-                await asyncio.to_thread(check, posts, [first, second])
+                with antipode.scope() as third:
+                    await pipe.execute()
+                    await asyncio.to_thread(check, posts, [first, second, third])
     posts.lab.heal("b1")
 
 
@@ -88,14 +91,69 @@ def test_each_scope_of_a_multi_that_is_sent_by_hand(posts: Posts, end: str) -> N
             client.set("k:2", 1)
             client.set("k:3", 1)
             assert [len(scope.pending) for scope in (first, second)] == [1, 1]
-            client.execute_command(end)
-            if end == "EXEC":
-                check(posts, [first, second])
-            else:
-                assert not any(scope.pending or scope.lineage for scope in (first, second))
+            with antipode.scope() as third:
+                client.execute_command(end)
+                if end == "EXEC":
+                    check(posts, [first, second, third])
+                else:
+                    assert not any(scope.pending or scope.lineage for scope in (first, second, third))
     posts.lab.heal("b1")
     client.close()
     plain.close()
+
+
+async def test_who_sends_exec_by_hand_with_asyncio(posts: Posts) -> None:
+    posts.lab.partition("b1")
+    async with redis.asyncio.Redis.from_url(posts.lab.url("a"), single_connection_client=True) as plain:
+        client: Any = antipode_redis.wrap(plain, store=STORE)
+        with antipode.scope():
+            await client.execute_command("MULTI")
+            await client.set("k:1", 1)
+        with antipode.scope() as executing:
+            await client.execute_command("EXEC")
+            await asyncio.to_thread(check, posts, [executing])
+    posts.lab.heal("b1")
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_who_executes_what_an_ended_scope_queued(posts: Posts, outside: bool) -> None:
+    """Its replies are in hand, and nothing else says what they depend on."""
+    posts.lab.partition("b1")
+    pipe = posts.wrapped["a"].pipeline()
+    with contextlib.nullcontext() if outside else antipode.scope():
+        pipe.incr("k:1")
+        pipe.incr("k:2")
+    with antipode.scope() as executing:
+        assert pipe.execute() == [1, 1]
+        check(posts, [executing])
+        pipe.get("k:1")
+        pipe.execute()
+        assert len(executing.lineage) == 1
+    posts.lab.heal("b1")
+
+
+def test_who_executes_outside_any_scope_is_told_nothing(posts: Posts, caplog: pytest.LogCaptureFixture) -> None:
+    pipe = posts.wrapped["a"].pipeline()
+    with antipode.scope() as scope:
+        pipe.set("k:1", 1)
+        contextvars.Context().run(pipe.execute)
+        assert len(scope.lineage) == 1
+    assert not caplog.records
+
+
+def test_who_executes_what_was_watched_in_vain_has_nothing(posts: Posts) -> None:
+    client: Any = posts.wrapped["a"]
+    with client.pipeline() as pipe:
+        with antipode.scope():
+            pipe.watch("k:1")
+            pipe.multi()
+            pipe.set("k:2", 1)
+        posts.wrapped["a"].set("k:1", 1)
+        with antipode.scope() as executing:
+            with pytest.raises(redis.WatchError):
+                pipe.execute()
+            assert not executing.pending
+            assert executing.lineage == antipode.EMPTY
 
 
 def test_what_was_not_executed_leaves_nothing_in_any_scope(posts: Posts) -> None:
@@ -117,13 +175,15 @@ def test_an_unknown_outcome_is_unknown_in_each_scope(posts: Posts) -> None:
         pipe.set("k:1", 1)
         with antipode.scope() as second:
             pipe.set("k:2", 1)
-            posts.lab.freeze("a")
-            try:
-                with pytest.raises(redis.RedisError):
-                    pipe.execute()
-            finally:
-                posts.lab.thaw("a")
-            assert [[write.unknown for write in scope.pending] for scope in (first, second)] == [[True], [True]]
+            with antipode.scope() as third:
+                posts.lab.freeze("a")
+                try:
+                    with pytest.raises(redis.RedisError):
+                        pipe.execute()
+                finally:
+                    posts.lab.thaw("a")
+            scopes = (first, second, third)
+            assert [[write.unknown for write in scope.pending] for scope in scopes] == [[True]] * 3
 
 
 def test_what_rests_beside_a_value_has_the_lineages_of_all_its_scopes(posts: Posts) -> None:

@@ -297,6 +297,7 @@ class AsyncRecording:
                 by_hand.wait = wait if wait.refuses() else None
             return response
         held.deferred, held.certain = False, True
+        held.join_committer()
         try:
             response = await self._antipode_write(held, conn, command_name, args, options)
         except BaseException as error:

@@ -125,6 +125,8 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         if binding is None:
             return await super().execute(raise_on_error)
         call, self._antipode_call = self._antipode_call, None
+        if call is not None:
+            call.join_committer()
         binding.refresh()
         commands = [args for args, _ in self.command_stack] if binding.notes else []
         noted = note(self, binding, commands) if binding.notes and binding.records else None

@@ -335,6 +335,7 @@ class Recording:
                 by_hand.wait = wait if wait.refuses() else None
             return response
         held.deferred, held.certain = False, True
+        held.join_committer()
         try:
             response = self._antipode_write(held, conn, command_name, args, options)
         except BaseException as error:

@@ -154,6 +154,8 @@ class RecordingPipeline(Recording, Pipeline):
         if binding is None:
             return super().execute(raise_on_error)
         call, self._antipode_call = self._antipode_call, None
+        if call is not None:
+            call.join_committer()
         binding.refresh()
         commands = [args for args, _ in self.command_stack] if binding.notes else []
         noted = note(self, binding, commands) if binding.notes and binding.records else None
