@@ -47,6 +47,17 @@ def test_pools(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
             assert antipode.barrier(timeout=10).satisfied
 
 
+def test_whose_block_of_a_pool_ends(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
+    """SCOPE-24: it commits."""
+    with ConnectionPool(quiet_lab.url("a"), min_size=1, open=True) as plain:
+        block = antipode_postgresql.wrap(plain, STORE, replicas=[quiet_lab.url("b1")]).connection()
+        with antipode.scope():
+            block.__enter__().execute(INSERT, ("1",))
+        with antipode.scope() as committing:
+            block.__exit__(None, None, None)
+            assert proved(committing)
+
+
 async def test_async_pools(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
     async with AsyncConnectionPool(quiet_lab.url("a"), min_size=1, open=False) as plain:
         pool = antipode_postgresql.wrap(plain, STORE, replicas=[quiet_lab.url("b1")])

@@ -331,6 +331,17 @@ def test_only_the_scope_that_uses_a_session(engine: sqlalchemy.Engine) -> None:
         assert is_marked(first)
 
 
+def test_who_commits_what_others_flushed(engine: sqlalchemy.Engine) -> None:
+    """SCOPE-24: also where those have ended."""
+    with Session(engine) as session:
+        with antipode.scope():
+            session.add(Node(key="3"))
+            session.flush()
+        with antipode.scope() as committing:
+            session.commit()
+            assert proved(committing)
+
+
 def test_a_session_that_began_outside_any_scope(engine: sqlalchemy.Engine) -> None:
     """SCOPE-27: its task may have changed it since, and no other one."""
     with Session(engine) as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import antipode
@@ -43,6 +44,110 @@ def test_a_transaction_that_began_outside_any_scope(wrapped: Connection) -> None
         wrapped.commit()
     assert proved(scope)
     assert not ended.pending
+
+
+def _in_words(connection: Connection) -> None:
+    connection.execute("COMMIT")
+
+
+def _by_a_block(connection: Connection) -> None:
+    connection.__exit__(None, None, None)
+
+
+def _in_a_pipeline(connection: Connection) -> None:
+    with connection.pipeline():
+        connection.commit()
+
+
+def _in_words_in_a_pipeline(connection: Connection) -> None:
+    with connection.pipeline():
+        connection.execute("COMMIT")
+
+
+def _as_usual(connection: Connection) -> None:
+    connection.commit()
+
+
+COMMITS: list[Callable[[Connection], None]] = [_as_usual, _in_words, _by_a_block, _in_a_pipeline]
+COMMITS += [_in_words_in_a_pipeline]
+
+
+@pytest.mark.parametrize("outside", [True, False])
+@pytest.mark.parametrize("commit", COMMITS)
+def test_who_commits_what_others_wrote(
+    wrapped: Connection, commit: Callable[[Connection], None], outside: bool
+) -> None:
+    """SCOPE-24: also where those have ended."""
+    with nullcontext() if outside else antipode.scope():
+        wrapped.execute(INSERT, ("1",))
+    with antipode.scope() as committing:
+        assert not committing.pending
+        commit(wrapped)
+        assert proved(committing)
+
+
+async def test_who_commits_by_asyncio(awrapped: psycopg.AsyncConnection[Any]) -> None:
+    block = awrapped.transaction()
+    with antipode.scope():
+        await block.__aenter__()
+        await awrapped.execute(INSERT, ("1",))
+    with antipode.scope() as committing:
+        await block.__aexit__(None, None, None)
+        assert proved(committing)
+
+
+def test_who_has_a_pipeline_done(wrapped: Connection) -> None:
+    """SCOPE-24: in autocommit mode a Sync commits what was queued before it."""
+    wrapped.autocommit = True
+    with antipode.scope() as outer:
+        with wrapped.pipeline() as pipeline:
+            with antipode.scope():
+                wrapped.execute(INSERT, ("1",))
+            assert not outer.pending
+            pipeline.sync()
+            assert leaves_marked()
+        assert proved(outer)
+
+
+async def test_who_ends_a_pipeline_of_asyncio(awrapped: psycopg.AsyncConnection[Any]) -> None:
+    await awrapped.set_autocommit(True)
+    with antipode.scope() as outer:
+        async with awrapped.pipeline():
+            with antipode.scope():
+                await awrapped.execute(INSERT, ("1",))
+        assert proved(outer)
+
+
+def test_who_commits_in_vain(wrapped: Connection, quiet_posts: Posts) -> None:
+    """SCOPE-17, SCOPE-24: what is known not to have happened leaves nothing, and a lost connection a doubt."""
+    with antipode.scope():
+        wrapped.execute(INSERT, ("1",))
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            wrapped.execute(INSERT, ("1",))
+    with antipode.scope() as committing:
+        wrapped.commit()
+        assert antipode.serialize() == "1"
+    with antipode.scope():
+        wrapped.execute(INSERT, ("1",))
+    with antipode.scope() as committing:
+        with quiet_posts.lab.connect("a") as server:
+            server.execute("SELECT pg_terminate_backend(%s, 60000)", (wrapped.info.backend_pid,))
+        with pytest.raises(psycopg.OperationalError):
+            wrapped.commit()
+        assert [write.unknown for write in committing.pending] == [True]
+
+
+def test_who_prepares_and_who_commits_that(wrapped: Connection) -> None:
+    """SCOPE-24: somebody else may commit what is prepared."""
+    with antipode.scope():
+        wrapped.tpc_begin("shared")
+        wrapped.execute(INSERT, ("1",))
+    with antipode.scope() as preparing:
+        wrapped.tpc_prepare()
+        assert leaves_marked()
+        with antipode.scope() as committing:
+            wrapped.tpc_commit()
+            assert proved(preparing) == proved(committing)
 
 
 def test_a_rollback_is_everybodys(wrapped: Connection) -> None:

@@ -51,6 +51,11 @@ class BesideRows:
         if kind not in (Kind.READ, Kind.WRITE):
             self.beside = None
 
+    def executes(self, kind: Kind = Kind.COMMIT) -> None:
+        """The current scope is about to commit or prepare what is open, or to have done what is queued (SCOPE-24)."""
+        if self.write is not None and kind in (Kind.COMMIT, Kind.PREPARE):
+            self.write.join_committer()
+
     def text_beside(self) -> str:
         """Return the lineage that may rest beside what is written now: other writes in flight are marked in it."""
         scope, lineage_out = current_scope(), self.binding.options.lineage_out

@@ -15,7 +15,13 @@ from antipode_postgresql.binding import Binding
 from antipode_postgresql.flow import Flow
 from antipode_postgresql.known import Known
 from antipode_postgresql.reads import TICK_S, ReadCall, came, follow, made, read_call
-from antipode_postgresql.recording import RecordingBaseConnection, RecordingBaseCursor, recorded, recording_class
+from antipode_postgresql.recording import (
+    RecordingBaseConnection,
+    RecordingBaseCursor,
+    RecordingPipeline,
+    recorded,
+    recording_class,
+)
 from antipode_postgresql.statements import Kind
 
 _SLOTS: Final = ("_antipode_flow", "_antipode_plain")
@@ -63,6 +69,7 @@ class RecordingConnection(RecordingBaseConnection):
         """As psycopg's; what the commits of the block could not learn is asked for at its end."""
         try:
             with super().pipeline() as pipeline:  # type: ignore[misc]
+                pipeline.__class__ = recording_class(psycopg.Pipeline, RecordingPipeline)
                 yield pipeline
         finally:
             if self._pipeline is None and not self.closed:  # type: ignore[attr-defined]
@@ -219,6 +226,7 @@ class AsyncRecordingConnection(RecordingBaseConnection):
         """As psycopg's; what the commits of the block could not learn is asked for at its end."""
         try:
             async with super().pipeline() as pipeline:  # type: ignore[misc]
+                pipeline.__class__ = recording_class(psycopg.AsyncPipeline, RecordingPipeline)
                 yield pipeline
         finally:
             if self._pipeline is None and not self.closed:  # type: ignore[attr-defined]

@@ -103,6 +103,7 @@ class Flow(BesideRows):
         """A statement is about to be sent; of one with the text None nobody knows what it is."""
         if kind is not Kind.WRITE:
             self.may_set(kind)
+            self.executes(kind)
             if kind is Kind.PREPARE:
                 self._may_be_prepared = self.write is not None
             if kind in _NO_WRITE:
@@ -152,8 +153,7 @@ class Flow(BesideRows):
 
     def keep_prepared(self, text: bytes) -> None:
         """The open transaction was prepared by this text: its write is pending until that name is ended."""
-        write, self.write = self.write, None
-        self._may_be_prepared = False
+        write, self.write, self._may_be_prepared = self.write, None, False
         name = prepared_name(text)
         if write is None:
             return

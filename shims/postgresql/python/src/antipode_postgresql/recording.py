@@ -127,6 +127,7 @@ class RecordingBaseConnection:
         return (yield from plain(command, result_format))
 
     def _antipode_commit(self, flow: Flow, command: bytes, result_format: Any) -> Any:
+        flow.executes()
         plain = super()._exec_command  # type: ignore[misc]
         if self._pipeline is not None:  # type: ignore[attr-defined]
             return (yield from flow.rides(self._pipeline, partial(plain, command, result_format)))  # type: ignore[attr-defined]
@@ -150,6 +151,7 @@ class RecordingBaseConnection:
 
     def _antipode_two_phase(self, flow: Flow, words: str, plain: Any) -> Any:
         if words.startswith("PREPARE TRANSACTION"):
+            flow.executes()
             flow.committing = True
             try:
                 result = yield from plain()
@@ -176,6 +178,18 @@ class RecordingBaseConnection:
             raise
         yield from flow.settle_apart_gen()
         return result
+
+
+class RecordingPipeline:
+    """Beside a pipeline of psycopg: its end, and each Sync, has what is queued done, and may commit it (SCOPE-24)."""
+
+    def _sync_gen(self) -> Any:
+        self._conn._antipode_flow.executes()  # type: ignore[attr-defined]
+        return super()._sync_gen()  # type: ignore[misc]
+
+    def _exit_gen(self) -> Any:
+        self._conn._antipode_flow.executes()  # type: ignore[attr-defined]
+        return super()._exit_gen()  # type: ignore[misc]
 
 
 class RecordingBaseCursor:
@@ -270,6 +284,7 @@ class RecordingBaseCursor:
 
     def _antipode_commit_text(self, flow: Flow) -> Any:
         """A COMMIT that the application sends as a statement."""
+        flow.executes()
         result = yield from flow.commit_gen()
         self._check_results([result])  # type: ignore[attr-defined]
         self._set_results([result])  # type: ignore[attr-defined]
