@@ -323,6 +323,40 @@ def test_two_scopes_in_one_transaction(opened: Open, any_posts: Posts) -> None:
         assert told(inner.lineage) == told(outer.lineage) == last(any_posts)
 
 
+COMMITS: dict[str, Callable[[Any], object]] = {
+    "commit": lambda client: client.commit(),
+    "words": lambda client: run(client, "COMMIT"),
+    "begin": lambda client: run(client, "BEGIN"),
+    "autocommit": lambda client: run(client, "SET autocommit = 1"),
+    "definition": lambda client: run(client, "CREATE TABLE IF NOT EXISTS once (i INT PRIMARY KEY)"),
+}
+
+
+@pytest.mark.parametrize("commit", COMMITS)
+def test_who_commits_what_others_wrote(opened: Open, any_posts: Posts, commit: str) -> None:
+    """SCOPE-24: also where those have ended, or it began outside any scope."""
+    client = opened(autocommit=False)
+    run(client, INSERT)
+    with antipode.scope():
+        run(client, INSERT)
+    with antipode.scope() as committing:
+        run(client, "SELECT * FROM things LIMIT 1")
+        assert in_flight(committing) == 0
+        COMMITS[commit](client)
+        assert told(committing.lineage) == last(any_posts)
+        assert in_flight(committing) == 0
+
+
+def test_who_rolls_back_what_others_wrote(opened: Open) -> None:
+    client = opened(autocommit=False)
+    with antipode.scope():
+        run(client, INSERT)
+    with antipode.scope() as ending:
+        client.rollback()
+        assert antipode.serialize() == "1"
+        assert not ending.pending
+
+
 def test_the_plain_connection_stays_plain(opened: Open, any_posts: Posts) -> None:
     client = opened()
     plain = client._antipode_plain

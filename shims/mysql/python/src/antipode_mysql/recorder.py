@@ -123,6 +123,8 @@ class Recorder:
             elif kind is Kind.ENDS and b"SNAPSHOT" in sql.upper():
                 self.snapshot = Moment(taken=True)
             return None if read is None else Call(statement, read=read)
+        elif kind in (Kind.COMMIT, Kind.ENDS) and current_scope() is not None:
+            self._begin_write()  # whoever commits has a write in it, too (SCOPE-24)
         if self.snapshot is None:
             self.snapshot = Moment()
         ends = statement.packs and self._will_end(statement)
