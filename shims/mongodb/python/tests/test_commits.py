@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import antipode
@@ -162,6 +163,36 @@ def test_a_commit_that_is_tried_again_has_its_position(member: FakeMongod) -> No
         session.commit_transaction()
         assert len(list(scope.lineage.of_store(STORE))) == 1
         assert scope.outgoing().is_complete()
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("label", ["", UNKNOWN, TRANSIENT], ids=["done", "unknown", "undone"])
+def test_who_commits_what_others_wrote(member: FakeMongod, is_async: bool, label: str | list[str]) -> None:
+    """SCOPE-24: as those have it who wrote, once a scope; also where those have ended."""
+
+    async def committed(plain: Any) -> antipode.Lineage:
+        client = antipode_mongodb.wrap(plain, store=STORE)
+        if label:
+            failing(member, refused(*label))
+        session = client.start_session()
+        with antipode.scope():
+            await done(session.start_transaction())
+            for number in range(2):
+                await done(client["blog"]["posts"].insert_one({"v": number}, session=session))
+        with antipode.scope() as committing:
+            assert not committing.pending
+            with pytest.raises(PyMongoError) if label else nullcontext():
+                await done(session.commit_transaction())
+            assert len(committing.pending) == (label == UNKNOWN)
+            return committing.outgoing()
+
+    async def with_async() -> antipode.Lineage:
+        async with pymongo.AsyncMongoClient[Any](member.url) as plain:
+            return await committed(plain)
+
+    leaving = asyncio.run(with_async() if is_async else committed(member.client()))
+    assert leaving.is_complete() is (label != UNKNOWN)
+    assert len(list(leaving.of_store(STORE))) == (not label)
 
 
 def test_a_label_of_the_clients_own_says_nothing_of_an_earlier_try(member: FakeMongod) -> None:

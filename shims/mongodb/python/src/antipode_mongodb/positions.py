@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from antipode.errors import UnfitStoreError
+from antipode.scope import current_scope
 from antipode.shim import Write
 from antipode.writeid import Ordered
 from pymongo.errors import ConfigurationError, OperationFailure
@@ -153,7 +154,10 @@ def committed(binding: Binding, session: Any, call: Callable[[], Any]) -> Steps[
     """`commit_transaction`."""
     options = session._transaction.opts
     concern = (options.write_concern if options is not None else None) or WriteConcern()
-    writes = list(session.__dict__.get("_antipode_writes", []))
+    writes: list[Write] = list(session.__dict__.get("_antipode_writes", []))
+    scope = current_scope()
+    if writes and scope is not None and not any(write in scope.pending for write in writes):
+        writes[0].join_committer()  # before it is sent (SCOPE-24)
     epoch = binding.flavour.epoch
     try:
         result = yield call
