@@ -418,6 +418,11 @@ async def test_transactions(a: Region) -> None:
             assert state() == (1, 1)
             await transaction.rollback()
             assert state() == (0, 1)
+            await transaction.select()
+            await channel.default_exchange.publish(aio_pika.Message(b"3"), name)
+            with antipode.scope() as committing:
+                await transaction.commit()
+                assert len(committing.lineage) == 1  # SCOPE-24
 
 
 async def test_what_leaves_a_task_before_its_commit(a: Region) -> None:

@@ -37,6 +37,27 @@ def test_committed_and_rolled_back(a: Region) -> None:
     assert [a.get(queue)[2] for _ in range(3)] == [b"before", b"one", b"two"]
 
 
+def test_who_commits_what_others_published(a: Region) -> None:
+    """SCOPE-24: has each message; who rolls it back has nothing."""
+    channel, queue = a.wrapped(track=True), a.queue()
+    channel.tx_select()
+    with antipode.scope():
+        channel.basic_publish("", queue, b"one")
+    channel.basic_publish("", queue, b"outside")
+    with antipode.scope() as committing:
+        channel.basic_publish("", queue, b"two")
+        assert count(committing) == 1
+        channel.tx_commit()
+        assert count(committing) == 0
+        assert len(committing.lineage) == 3
+        assert committing.lineage.is_complete()
+    with antipode.scope():
+        channel.basic_publish("", queue, b"dropped")
+    with antipode.scope():
+        channel.tx_rollback()
+        assert antipode.serialize() == "1"
+
+
 def test_a_commit_in_doubt_stays_pending(a: Region) -> None:
     link = Link(a)
     queue = a.queue()
@@ -46,10 +67,11 @@ def test_a_commit_in_doubt_stays_pending(a: Region) -> None:
         channel.tx_select()
         channel.basic_publish("", queue, b"x")
         link.cut()
-        with pytest.raises(AMQPError):
+        with antipode.scope() as committing, pytest.raises(AMQPError):
             channel.tx_commit()
-        assert [write.unknown for write in scope.pending] == [True]
-        assert scope.lineage.incomplete == {"notifications"}
+        for each in (scope, committing):  # SCOPE-24
+            assert [write.unknown for write in each.pending] == [True]
+            assert each.lineage.incomplete == {"notifications"}
 
 
 def test_an_asynchronous_commit(a: Region) -> None:
@@ -63,13 +85,16 @@ def test_an_asynchronous_commit(a: Region) -> None:
                 scope.hold()  # it outlives this callback
                 channel.basic_publish("", queue, b"x")
                 before.append(len(scope.pending))
-            channel.tx_commit(lambda _: after.append((len(scope.pending), len(scope.lineage))))
+            with antipode.scope() as committing:
+                committing.hold()
+                channel.tx_commit(lambda _: after.extend((len(s.pending), len(s.lineage)) for s in (scope, committing)))
+                before.append(len(committing.pending))
 
         channel.tx_select(selected)
 
     with select_channel(a, on_channel, track=True) as errors:
         wait_for("the commit", lambda: after or errors)
     assert not errors
-    assert before == [1]
-    assert after == [(0, 1)]
+    assert before == [1, 1]  # SCOPE-24
+    assert after == [(0, 1)] * 2
     assert a.get(queue)[2] == b"x"

@@ -71,6 +71,8 @@ class Outcomes(stomp.ConnectionListener):  # type: ignore[misc]
         name, asked = _text(transaction), _text(receipt)
         with self._lock:
             sent = self._transactions.pop(name, []) if name else []
+            for write, _ in sent:
+                write.join_committer()
             if asked and sent:
                 self._receipts.setdefault(asked, []).extend(sent)
         try:

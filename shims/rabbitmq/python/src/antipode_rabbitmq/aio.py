@@ -187,6 +187,7 @@ class _CarryingTransaction(PlainTransaction):
 
     async def commit(self, timeout: Any = None) -> Any:
         transaction = self._wrapping.transaction or Transaction()
+        transaction.committing()
         try:
             result = await super().commit(timeout)
         except BaseException:

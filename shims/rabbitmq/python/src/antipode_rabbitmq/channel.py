@@ -186,6 +186,7 @@ def _tx_select(self: Any, *args: Any, **kw: Any) -> Any:
 def _blocking_tx_commit(self: Any) -> Any:
     wrapping: Wrapping = self._antipode
     transaction = wrapping.transaction or Transaction()
+    transaction.committing()
     try:
         result = wrapping.plain.tx_commit()
     except BaseException:
@@ -198,6 +199,7 @@ def _blocking_tx_commit(self: Any) -> Any:
 def _tx_commit(self: Any, callback: Any = None) -> Any:
     wrapping: Wrapping = self._antipode
     transaction = wrapping.transaction or Transaction()
+    transaction.committing()
 
     def committed(*args: Any) -> Any:
         transaction.committed()

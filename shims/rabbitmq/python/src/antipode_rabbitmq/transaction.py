@@ -20,6 +20,11 @@ class Transaction:
         taken, self._sent = self._sent, []
         return taken
 
+    def committing(self) -> None:
+        """The commit is about to be sent, by the current scope (SCOPE-24)."""
+        for write, _ in self._sent:
+            write.join_committer()
+
     def committed(self) -> None:
         """The broker has confirmed the commit."""
         for write, version in self._take():
