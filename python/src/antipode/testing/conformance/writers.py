@@ -107,7 +107,7 @@ class Writers(Cases):
 
     @pytest.mark.parametrize("begun", ["in a scope", "outside"])
     def test_transaction_over_two_scopes(self, store: StoreUnderTest, begun: str) -> None:
-        """Each scope that wrote in a shared transaction waits for its commit, whoever began it (SCOPE-24)."""
+        """Each scope that wrote in a shared transaction waits for its commit, and so does who commits it (SCOPE-24)."""
         keys = [store.new_key() for _ in range(3)]
         shared = store.transaction()
         with ExitStack() as scopes:
@@ -123,29 +123,36 @@ class Writers(Cases):
             transaction.write(keys[2], "v")
             for opened in (first, second):
                 assert opened.lineage.incomplete == {store.name}
+            third = scopes.enter_context(scope())
+            assert third.lineage.is_complete()
             store.partition(store.near)
             shared.__exit__(None, None, None)
-            for opened in (first, second):
+            for opened in (first, second, third):
                 assert not opened.pending
                 assert opened.lineage.is_complete()
-            lineages = [first.lineage, second.lineage]
+            lineages = [first.lineage, second.lineage, third.lineage]
         for lineage in lineages:
             assert lineage.of_store(store.name)
             assert not store.judge(lineage, store.brief).satisfied
         store.heal(store.near)
-        for key, lineage in zip(keys[1:], lineages, strict=True):
+        for key, lineage in zip([*keys[1:], keys[2]], lineages, strict=True):
             assert store.judge(lineage).satisfied
             assert store.shows(key, "v")
 
     def test_transaction_only_read_so_far(self, store: StoreUnderTest) -> None:
-        """A transaction that only read is not pending, and leaves nothing (SCOPE-15)."""
+        """A transaction that only read is not pending, and leaves nothing, whoever ends it (SCOPE-15)."""
         key = store.new_key()
         store.written(key, "v")
+        shared = store.transaction()
         with scope() as opened:
             configure(on_pending="raise")
-            with store.transaction() as transaction:
-                transaction.read(key)
+            transaction = shared.__enter__()
+            transaction.read(key)
+            assert deserialize(serialize()).is_complete()
+            with scope() as other:
+                shared.__exit__(None, None, None)
                 assert deserialize(serialize()).is_complete()
+                assert not other.lineage.of_store(store.name)
             assert deserialize(serialize()).is_complete()
             assert not opened.lineage.of_store(store.name)
 
