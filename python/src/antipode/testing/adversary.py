@@ -6,7 +6,7 @@ that the rows at the primary tell, without Antipode, what was committed. Nothing
 once, in the middle: what a scope has recorded before that does not hide that it loses what comes behind. Of what is at
 the primary, and at none of the replicas, four things have to hold:
 
-1. *Recorded*: a barrier on what left a scope that had written such a row does not pass as complete; nor did its own.
+1. *Recorded*: a barrier on what left a scope that wrote or committed it does not pass as complete; nor did its own.
 2. *Waiting*: a read that waits, in a scope that came with that, gives no answer, in any way in which the store is read.
 3. *Serving*: the wrapped client raises nothing but what the plain one raises.
 4. *Visible*: while the links carry again, each replica has the rows behind a barrier that passes; and each passes:
@@ -66,6 +66,8 @@ class Stage(ABC):
     """Ways to look by a `reader` whether a row is there."""
     replicas: Sequence[str]
     """The servers that readers use."""
+    commits_at_once: ClassVar[bool] = False
+    """Whether the primary has a row when the call that commits it returns: then its scope wrote it, too (SCOPE-24)."""
     application: Application = HereApplication()
     """Where clients and scopes live."""
 
@@ -234,6 +236,7 @@ class _Player:
         self._application = stage.application
         self._scopes: dict[int, Any] = {}
         self._clients: dict[int, Any] = {}
+        self._tried: set[str] = set()
 
     def begin(self) -> None:
         """Play what comes before the pause."""
@@ -259,14 +262,17 @@ class _Player:
             self._end(step.scope)
         elif step.kind == "leave":
             self._leave(step.scope)
-        elif step.kind == "write":
-            row = self._run.program.row(step)
-            self._run.wrote.setdefault(step.scope, set()).add(row)
-            client = self._client(step.client)
-            self._guard(step, lambda: self._application.run(entered, self._stage.writes[step.way], client, row))
         else:
-            client = self._client(step.client)
-            self._guard(step, lambda: self._application.run(entered, self._stage.acts[step.way], client))
+            rows = [self._run.program.row(step)] if step.kind == "write" else []
+            way: Any = (self._stage.writes if rows else self._stage.acts)[step.way]
+            wrote, client = self._run.wrote.setdefault(step.scope, set()), self._client(step.client)
+            wrote.update(rows)
+            self._tried.update(rows)
+            self._guard(step, lambda: self._application.run(entered, way, client, *rows))
+            if self._tried and self._stage.commits_at_once and not self._plain:
+                there = self._tried & self._stage.rows()
+                wrote.update(there)
+                self._tried -= there
 
     def _guard(self, step: Step, call: Callable[[], object]) -> None:
         rule = "plain"

@@ -131,6 +131,7 @@ def _in_two_phases(*ends: str) -> Callable[[Client, str], object]:
 class SqlStage(Stage):
     """A primary and a replica of a lab; the other replicas of the lab are nobody's."""
 
+    commits_at_once = True
     errors = (pymysql.err.Error, mysql.connector.Error)
     writes: ClassVar = {
         "parameters": lambda client, row: run(client.wrapped, "INSERT INTO adversary (k) VALUES (%s)", (row,)),

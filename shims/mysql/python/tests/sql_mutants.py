@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from antipode.testing.adversary import Patch
 from antipode_mysql import recorder, statements
-from antipode_mysql.recorder import Recorder
+from antipode_mysql.recorder import Call, Recorder
 from antipode_mysql.statements import Kind, Statement
 
 Patches: TypeAlias = Iterator[Patch]
@@ -36,6 +36,22 @@ def _no_commit_within() -> Patches:
     yield patch.object(Recorder, "goes_on", lambda self, row: self.told.clear())
 
 
+def _only_who_wrote() -> Patches:
+    """A transaction is not pending in the scope that commits it, and wrote nothing (SCOPE-24)."""
+    own = Recorder.before
+
+    def before(self: Recorder, sql: bytes, *, several: bool) -> Call | None:
+        held = list(self.writes)
+        call = own(self, sql, several=several)
+        if call is not None and not call.statement.may_write:
+            for _, write in self.writes[len(held) :]:
+                write.abandon()
+            self.writes = held
+        return call
+
+    yield patch.object(Recorder, "before", before)
+
+
 def _anew(name: str, value: object) -> Patches:
     """Change the table of statements; what was classified by it before is forgotten."""
     yield patch.object(statements, name, value)
@@ -60,6 +76,7 @@ def _names_of_mariadb() -> Patches:
 BOTH: Final[dict[str, Callable[[], Patches]]] = {
     "unsure do not wait": _unsure_do_not_wait,
     "no commit within": _no_commit_within,
+    "only who wrote": _only_who_wrote,
     "names in ASCII": _names_in_ascii,
     "no quoted calls": _no_quoted_calls,
 }

@@ -145,6 +145,7 @@ class PostgresqlStage(Stage):
     """One lab of a primary and a hot standby, prepared."""
 
     is_of_asyncio = False
+    commits_at_once = True
     errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error,)
     writes: ClassVar = {
         "parameters": lambda client, row: client.wrapped.execute(INSERT, (row,)),

@@ -21,6 +21,11 @@ def _one_scope() -> Patches:
     yield patch.object(Write, "join_scope", lambda self: None)
 
 
+def _only_who_wrote() -> Patches:
+    """A transaction is not pending in the scope that commits it, and wrote nothing (SCOPE-24)."""
+    yield patch.object(Write, "join_committer", lambda self: None)
+
+
 def _no_commit_within() -> Patches:
     """What a text of several statements has committed is thrown away by the next rollback (C9, SCOPE-25)."""
     yield patch.object(flow, "may_commit_within", lambda text: False)
@@ -62,6 +67,7 @@ def _plain_options() -> Patches:
 
 MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "one scope": _one_scope,
+    "only who wrote": _only_who_wrote,
     "no commit within": _no_commit_within,
     "stream does not wait": _not_waiting("_antipode_stream"),
     "copy does not wait": _copy_does_not_wait,
@@ -70,5 +76,6 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
 """On connections of psycopg."""
 ENGINE_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "one scope": _one_scope,
+    "only who wrote": _only_who_wrote,
     "plain options": _plain_options,
 }

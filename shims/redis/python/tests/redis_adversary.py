@@ -132,6 +132,7 @@ class RedisStage(Stage):
 
     is_of_asyncio = False
 
+    commits_at_once = True
     errors: ClassVar[tuple[type[Exception], ...]] = (redis.RedisError,)
     writes: ClassVar = {
         "set": _call("set", "v"),

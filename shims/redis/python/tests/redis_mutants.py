@@ -24,6 +24,11 @@ def _one_scope_by_hand() -> Patches:
     yield patch.object(WriteCall, "stand_for", lambda self, other: other.abandon())
 
 
+def _only_who_queued() -> Patches:
+    """A pipeline or MULTI is not pending in the scope that executes it, and queued nothing (SCOPE-24)."""
+    yield patch.object(WriteCall, "join_committer", lambda self: None)
+
+
 def _scripts_do_not_wait() -> Patches:
     """A script that may write does not wait (C10, SHIM-44)."""
 
@@ -73,6 +78,7 @@ def _watched_is_certain() -> Patches:
 MUTANTS: Final[Mapping[str, Callable[[], Patches]]] = {
     "one scope": _one_scope,
     "one scope by hand": _one_scope_by_hand,
+    "only who queued": _only_who_queued,
     "scripts do not wait": _scripts_do_not_wait,
     "scripts in pipelines do not wait": _scripts_in_pipelines_do_not_wait,
     "failed pipelines are certain": _failed_pipelines_are_certain,
