@@ -102,17 +102,72 @@ def test_each_scope_of_a_multi_that_is_sent_by_hand(posts: Posts, end: str) -> N
     plain.close()
 
 
-async def test_who_sends_exec_by_hand_with_asyncio(posts: Posts) -> None:
+@pytest.mark.parametrize("behind_a_watch", [True, False])
+async def test_who_sends_exec_by_hand_with_asyncio(posts: Posts, behind_a_watch: bool) -> None:
     posts.lab.partition("b1")
     async with redis.asyncio.Redis.from_url(posts.lab.url("a"), single_connection_client=True) as plain:
         client: Any = antipode_redis.wrap(plain, store=STORE)
+        if behind_a_watch:
+            client = client.pipeline()
+            await client.watch("k:2")
         with antipode.scope():
             await client.execute_command("MULTI")
             await client.set("k:1", 1)
         with antipode.scope() as executing:
-            await client.execute_command("EXEC")
+            assert len(await client.execute_command("EXEC")) == 1
             await asyncio.to_thread(check, posts, [executing])
     posts.lab.heal("b1")
+
+
+def _by_another_client(plain: Any, client: Any) -> tuple[Any, Any]:
+    return client.execute_command, antipode_redis.wrap(plain, store=STORE).execute_command
+
+
+def _behind_a_watch(plain: Any, client: Any) -> tuple[Any, Any]:
+    pipe = client.pipeline()
+    pipe.watch("k:2")
+    return pipe.execute_command, pipe.execute_command
+
+
+def _unseen(plain: Any, client: Any) -> tuple[Any, Any]:
+    return plain.execute_command, client.execute_command
+
+
+def _in_pipelines(plain: Any, client: Any) -> tuple[Any, Any]:
+    def run(*words: Any) -> Any:
+        pipe = client.pipeline(transaction=False)
+        pipe.execute_command(*words)
+        return pipe.execute()[-1]
+
+    return run, run
+
+
+@pytest.mark.parametrize("ways", [_by_another_client, _behind_a_watch, _unseen, _in_pipelines])
+def test_who_sends_an_exec_of_what_it_may_not_have_seen(posts: Posts, ways: Any) -> None:
+    """SCOPE-24: and its reply is the server's own."""
+    plain = redis.Redis.from_url(posts.lab.url("a"), single_connection_client=True, max_connections=2)
+    client: Any = antipode_redis.wrap(plain, store=STORE, replicas=[posts.lab.url("b1")])
+    queues, ends = ways(plain, client)
+    posts.lab.partition("b1")
+    with antipode.scope():
+        queues("MULTI")
+        queues("SET", "k:1", 1)
+    with antipode.scope() as executing:
+        assert ends("EXEC")[0] in (True, b"OK")
+        check(posts, [executing])
+    posts.lab.heal("b1")
+
+
+def test_an_exec_without_a_multi_leaves_nothing(posts: Posts) -> None:
+    client: Any = posts.wrapped["a"]
+    with antipode.scope() as executing:
+        with pytest.raises(redis.ResponseError, match="EXEC without MULTI"):
+            client.execute_command("EXEC")
+        pipe = client.pipeline(transaction=False)
+        pipe.execute_command("EXEC")
+        pipe.execute(raise_on_error=False)
+        assert not executing.pending
+        assert executing.outgoing() == antipode.EMPTY
 
 
 @pytest.mark.parametrize("outside", [True, False])

@@ -281,8 +281,7 @@ class AsyncRecording:
         if begins and not queued:
             binding.waited[conn] = EMPTY if wait is None else Lineage(wait.ids)
             binding.answering[conn] = False
-        # A MULTI inside another one is the server's to refuse: that other one stays as it is.
-        held: WriteCall | None = binding.open.pop(conn, None) if queued and not begins else None
+        held = by_hand.take(conn, queued=queued)
         if by_hand.name != "EXEC" or held is None:
             try:
                 response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
@@ -297,7 +296,6 @@ class AsyncRecording:
                 by_hand.wait = wait if wait.refuses() else None
             return response
         held.deferred, held.certain = False, True
-        held.join_committer()
         try:
             response = await self._antipode_write(held, conn, command_name, args, options)
         except BaseException as error:

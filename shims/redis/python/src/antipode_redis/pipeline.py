@@ -12,7 +12,7 @@ from redis.exceptions import RedisError, ResponseError, WatchError
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.client import Recording, ask_apart, drive, hear, recording_class
-from antipode_redis.commands import Kind, classify
+from antipode_redis.commands import Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
 from antipode_redis.reads import ReadCall, parsed, read_call, wait_of, wait_steps
@@ -21,6 +21,7 @@ from antipode_redis.serving import (
     CALL,
     PASSED,
     Batch,
+    ByHand,
     all_failed,
     certain,
     ends_unseen,
@@ -104,13 +105,18 @@ class RecordingPipeline(Recording, Pipeline):
         """A command between WATCH and MULTI is executed at once."""
         binding = self._antipode
         kind = classify(args)
-        if binding is None or kind in {Kind.OTHER, Kind.TRANSACTION}:
+        if binding is None or kind is Kind.OTHER:
             return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         binding.refresh()
         binding.check(args)
         if not binding.records:
             args = tuple(without_lineage(binding, args, options))
             return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        if kind is Kind.TRANSACTION:
+            options[CALL] = by_hand = ByHand(binding, command_name(args))
+            response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            by_hand.check()
+            return response
         if kind is Kind.READ:
             noted = note(self, binding, [args]) if binding.notes else None
             read = read_call(binding)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
+from antipode.scope import current_scope
 from antipode.server import Server
 from redis.client import NEVER_DECODE
 from redis.exceptions import ResponseError
@@ -46,6 +47,23 @@ class ByHand:
         if wait.is_past(EMPTY if connection is None else self.binding.waited[connection]):
             self.wait = wait
         return self.wait is not None
+
+    def take(self, connection: Any, *, queued: bool) -> WriteCall | None:
+        """Return the write that this ends, if there is one; of EXEC, as the current scope's, too (SCOPE-24).
+
+        queued: a MULTI is known there. Where it is not, nobody here knows what an EXEC does. A MULTI inside another one
+        is the server's to refuse: that other one stays as it is.
+        """
+        held: WriteCall | None = None
+        if queued and self.name != "MULTI":
+            held = self.binding.open.pop(connection, None)
+        elif self.name == "EXEC" and current_scope() is not None:
+            held = WriteCall(self.binding, True)
+            if held.noted is not None:
+                held.noted.changes(None)
+        if held is not None and self.name == "EXEC":
+            held.join_committer()
+        return held
 
     def check(self) -> None:
         """Raise what the policies say of such a wait."""
@@ -254,8 +272,9 @@ def ends_unseen(commands: Sequence[Any]) -> bool:
 
 
 def may_write(args: Sequence[Any]) -> bool:
-    """Whether a queued command makes its pipeline a write."""
-    return classify(args) in (Kind.WRITE, Kind.MAYBE)
+    """Whether a queued command makes its pipeline a write; an EXEC may have been queued for before (SCOPE-24)."""
+    kind = classify(args)
+    return kind in (Kind.WRITE, Kind.MAYBE) or (kind is Kind.TRANSACTION and command_name(args) == "EXEC")
 
 
 def certain(commands: Sequence[Any]) -> bool:
