@@ -12,6 +12,8 @@ import antipode
 import antipode.memory
 import pytest
 from antipode import Lineage, Verdict, WriteId
+from antipode.scope import open_scope
+from antipode.scope_values import Delivery
 from antipode.shim import Server
 from antipode.store import registry
 from antipode.verdict import NOT_YET, VISIBLE, UnprovenKind, Visibility, not_yet, unproven
@@ -210,8 +212,14 @@ def test_the_same_name_but_for_case_and_dashes_is_a_misspelling() -> None:
     """BAR-6."""
     posts().client("a")
     with antipode.scope(Lineage([WriteId.position("Blog_Posts", "e", 1)])):
-        with pytest.raises(antipode.ConfigurationError, match="same name"):
+        with pytest.raises(antipode.BarrierUnproven, match="same name"):
             antipode.barrier()
+        assert antipode.barrier(on_unproven="proceed").stores["Blog_Posts"].code == "AP107"
+        assert antipode.barrier(dry_run=True).satisfied
+    brought = Lineage([WriteId.position("Blog_Posts", "e", 1)])
+    with open_scope(brought, kind="message", delivery=Delivery(can_redeliver=True)):
+        with pytest.raises(antipode.Redeliver, match="Blog_Posts"):
+            antipode.barrier(on_unproven="redeliver")
 
 
 def test_a_store_that_will_be_registered_is_unproven_until_then() -> None:

@@ -51,7 +51,7 @@ def barrier(
     left unjudged. dry_run: only record. on_timeout, on_unproven, on_vacuous: what happens otherwise.
 
     Raises BarrierTimeout, BarrierUnproven, BarrierIncomplete or Redeliver as these policies say; ConfigurationError
-    outside any scope, without any store, for misspelt names; BlockingCallError on a running event loop.
+    outside any scope or without any store; BlockingCallError on a running event loop.
     """
     if _running_loop() is not None:
         raise BlockingCallError(
@@ -177,13 +177,13 @@ def _finish(waits: BarrierWaits, found: Resolution | None, *, given: bool) -> Ba
     )
     looked = plan.timeout == 0
     left_out = False
-    if all_visible and not plan.expected and unresolved is None:
+    if all_visible and not plan.unregistered and unresolved is None:
         result = _result(plan, True, waited, lambda: judge(plan, needs, waited, looked=looked), found=found)
     else:
         verdicts = dict(judge(plan, needs, waited, looked=looked))
         if unresolved is not None:
             verdicts[BRANCHES] = unresolved
-        asked = {each.store.name for each in plan.asked} | set(plan.expected)
+        asked = {each.store.name for each in plan.asked} | set(plan.unregistered)
         satisfied = unresolved is None and all(verdicts[name].verdict is Verdict.VISIBLE for name in asked)
         left_out = _left_out(verdicts)
         result = _result(plan, satisfied, waited, lambda: verdicts, left_out=left_out, found=found)

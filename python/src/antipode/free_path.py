@@ -71,7 +71,7 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
 
 def proved(plan: Plan) -> _Positions | None:
     """Return what a barrier asks for, where answers to others prove all of it; None where it goes the long way."""
-    if plan.branches or plan.expected or plan.require_complete or plan.vacuous:
+    if plan.branches or plan.unregistered or plan.require_complete or plan.vacuous:
         return None
     needs = _positions(plan.asked)
     now = time.monotonic()

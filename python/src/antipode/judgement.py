@@ -32,6 +32,7 @@ _CURES: Final[Mapping[UnprovenKind, str]] = {
     UnprovenKind.RIGHT: "Give the login of {store} the right, as an administrator: antipode init prints how.",
     UnprovenKind.CONNECTION: "See that a server of {store} runs and lets this process in: antipode doctor URL.",
     UnprovenKind.NOT_OPENED: "No server of {store} is known yet: wrap its client, or name its servers with replicas=.",
+    UnprovenKind.MISSPELT: "A store has one name in every service.",
     UnprovenKind.DISCOVERY: "What lists the servers of {store} (replicas=, a Sentinel, a name service) must name one.",
     UnprovenKind.UNFIT: "Change that setting or topology of {store}; antipode doctor URL says how.",
     UnprovenKind.OWN_FAULT: "This process is in trouble: look at its descriptors, threads and memory, and at its log.",
@@ -47,9 +48,8 @@ def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> 
         verdicts[asked.store.name] = _judge_store(asked, own, waited, looked=looked)
     for asked in plan.recorded:
         verdicts[asked.store.name] = StoreResult(Verdict.NOT_YET, "in dry-run: recorded, not waited for")
-    for name in plan.expected:
-        words = "listed in ANTIPODE_STORES, and not registered yet"
-        verdicts[name] = StoreResult(Verdict.UNPROVEN, words, kind=UnprovenKind.NOT_OPENED)
+    for name, answer in plan.unregistered.items():
+        verdicts[name] = StoreResult(Verdict.UNPROVEN, answer.reason, kind=answer.kind)
     for name in plan.elsewhere:
         verdicts[name] = StoreResult(Verdict.ELSEWHERE, "not registered in this process")
     return verdicts

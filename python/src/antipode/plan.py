@@ -22,7 +22,7 @@ from antipode.setting_words import did_you_mean
 from antipode.settings import Mode, settings, timeout_of
 from antipode.site import call_site
 from antipode.store import Store, registry
-from antipode.verdict import Reach
+from antipode.verdict import Reach, UnprovenKind, Visibility, unproven
 from antipode.writeid import WriteId
 
 OnTimeout: TypeAlias = Literal["raise", "proceed", "redeliver"]
@@ -48,6 +48,7 @@ DEFAULT: Final = _Default()
 _MOST_TRIES: Final = 100
 _LONG_S: Final = 60.0
 """A longer deadline is probably one in milliseconds (BAR-58)."""
+_EXPECTED: Final = unproven("listed in ANTIPODE_STORES, and not registered yet", UnprovenKind.NOT_OPENED)
 
 
 class Asked(NamedTuple):
@@ -87,8 +88,8 @@ class Plan(NamedTuple):
     asked: list[Asked]
     elsewhere: Sequence[str]
     """Stores of the lineage that this process has not registered."""
-    expected: Sequence[str]
-    """Those of them that `ANTIPODE_STORES` says it will register: unproven until then."""
+    unregistered: Mapping[str, Visibility]
+    """Those that are unproven for it: `ANTIPODE_STORES` lists them (BAR-7), or they are misspelt (BAR-6)."""
     recorded: Sequence[Asked]
     """Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49)."""
     switched_off: Sequence[str]
@@ -137,14 +138,14 @@ class Plan(NamedTuple):
     @property
     def vacuous(self) -> bool:
         """The lineage has writes, and none of their stores is registered here."""
-        others = self.asked or self.expected or self.recorded or self.switched_off or self.branches
+        others = self.asked or self.unregistered or self.recorded or self.switched_off or self.branches
         return bool(self.elsewhere) and not others
 
     @property
     def unjudged(self) -> bool:
         """Something of the lineage is not judged, whatever the servers answer (BAR-15)."""
-        others = self.elsewhere or self.expected or self.switched_off or self.branches_unknown or self.branches_unjudged
-        if others or self.in_doubt:
+        branches = self.branches_unknown or self.branches_unjudged
+        if self.elsewhere or self.unregistered or self.switched_off or branches or self.in_doubt:
             return True
         if not (self.lineage.is_complete() or self.lineage.is_complete(self.asked_names)):
             return True
@@ -205,7 +206,7 @@ def make_plan(
         lineage=lineage,
         asked=apart.asked,
         elsewhere=apart.elsewhere,
-        expected=apart.expected,
+        unregistered=apart.unregistered,
         recorded=apart.recorded,
         switched_off=apart.switched_off,
         branches=apart.branches,
@@ -230,7 +231,7 @@ def planned_anew(plan: Plan, lineage: Lineage) -> Plan:
         lineage=lineage,
         asked=apart.asked,
         elsewhere=apart.elsewhere,
-        expected=apart.expected,
+        unregistered=apart.unregistered,
         recorded=apart.recorded,
         switched_off=apart.switched_off,
         branches=(),
@@ -243,7 +244,7 @@ class _Apart:
 
     asked: list[Asked]
     elsewhere: list[str]
-    expected: list[str]
+    unregistered: dict[str, Visibility]
     recorded: list[Asked]
     switched_off: list[str]
     branches: list[WriteId]
@@ -253,18 +254,21 @@ class _Apart:
 
 def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, enforcing: bool) -> _Apart:
     known = registry()
-    apart = _Apart([], [], [], [], [], [])
+    apart = _Apart([], [], {}, [], [], [])
     for name in lineage.stores:
         if name == BRANCHES:
             apart.branches = lineage.of_store(name)
             continue
         store = known.get(name)
-        if store is None:
-            check_name(name, known.generation)
-        if names is not None and name not in names:
+        twins = twins_of(name, known.generation) if store is None else frozenset[str]()
+        if names is not None and name not in names and not twins.intersection(names):
             continue
-        if store is None:
-            (apart.expected if name in settings().stores else apart.elsewhere).append(name)
+        if twins:
+            apart.unregistered[name] = _misspelt(name, twins)
+        elif store is None and name in settings().stores:
+            apart.unregistered[name] = _EXPECTED
+        elif store is None:
+            apart.elsewhere.append(name)
         elif (mode := store.mode) is Mode.OFF:
             apart.switched_off.append(name)
         else:
@@ -371,16 +375,15 @@ def _plain(name: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def check_name(name: str, generation: int) -> None:
-    """Refuses a lineage's store that differs from a registered one in case, `-` and `_` only: a misspelling."""
+def twins_of(name: str, generation: int) -> frozenset[str]:
+    """Return the registered stores whose names differ from this one in case, `-` and `_` only: it is misspelt."""
     del generation  # part of the cache's key: another set of stores is another answer
-    for store in registry().all():
-        if store.name != name and _plain(store.name) == _plain(name):
-            raise ConfigurationError(
-                f'the lineage names store "{display.shown(name)}", this process has registered "{store.name}": the '
-                "same name but for case, - and _. A store has one name in every service.",
-                code="AP107",
-            )
+    return frozenset(store.name for store in registry().all() if _plain(store.name) == _plain(name))
+
+
+def _misspelt(name: str, twins: Collection[str]) -> Visibility:
+    words = f'the lineage names store "{display.shown(name)}", this process has registered "{min(twins)}"'
+    return unproven(f"{words}: the same name but for case, - and _", UnprovenKind.MISSPELT)
 
 
 def warn_vacuous(plan: Plan, site: str) -> None:

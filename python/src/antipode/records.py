@@ -277,7 +277,7 @@ def _outcome(plan: Plan, writes: Sequence[FollowedWrite], site: str, *, unjudged
         if late:
             record["visible_after"] = visible_after([write for write in own if not write.need.left_out])
         stores.append(record)
-    unknown = [*plan.expected, *([BRANCHES] if plan.branches_unknown else [])]
+    unknown = [*plan.unregistered, *([BRANCHES] if plan.branches_unknown else [])]
     stores += [{"store": name, "verdict": Verdict.UNPROVEN.value} for name in unknown]
     stores += [{"store": name, "verdict": Verdict.ELSEWHERE.value} for name in plan.elsewhere]
     seen = all(store["verdict"] in {Verdict.VISIBLE, Verdict.ELSEWHERE} for store in stores)

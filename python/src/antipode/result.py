@@ -17,6 +17,7 @@ _UNPROVEN_CODES: Final[Mapping[UnprovenKind, str]] = {
     UnprovenKind.RIGHT: "AP203",
     UnprovenKind.CONNECTION: "AP204",
     UnprovenKind.NOT_OPENED: "AP104",
+    UnprovenKind.MISSPELT: "AP107",
     UnprovenKind.DISCOVERY: "AP207",
     UnprovenKind.UNFIT: "AP208",
     UnprovenKind.OWN_FAULT: "AP209",

@@ -32,6 +32,8 @@ class UnprovenKind(StrEnum):
     """Connecting or logging in failed."""
     NOT_OPENED = "not_opened"
     """No server is known yet: a client has not connected to its own (BAR-52)."""
+    MISSPELT = "misspelt"
+    """The lineage's name of the store is a registered one's but for case, `-` and `_` (BAR-6)."""
     DISCOVERY = "discovery"
     """What lists the servers does not list any, or fails (BAR-53)."""
     UNFIT = "unfit"

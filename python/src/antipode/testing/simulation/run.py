@@ -75,7 +75,7 @@ def _forget() -> None:
     logs.reset()
     announcement.reset()
     observers.barriers.clear()
-    plan.check_name.cache_clear()
+    plan.twins_of.cache_clear()
 
 
 def _options(call: Call) -> dict[str, Any]:
