@@ -53,7 +53,7 @@ def test_carry_passes_arguments_and_results_and_restores_the_threads_own_scope()
 
     with antipode.scope(Lineage([at(7)])):
         carried_failing = antipode.carry(fails)
-        assert carried(1, b=2) == (1, 2, "1~posts..e.1")
+        assert carried(1, b=2) == (1, 2, "1~posts..e.1~_.i")  # its scope has ended (SCOPE-34)
         assert text() == "1~posts..e.7"
         with pytest.raises(KeyError):
             carried_failing()
@@ -105,9 +105,8 @@ async def test_a_carried_coroutine_runs_in_its_scope() -> None:
     with antipode.scope(Lineage([at(1)])) as scope:
         carried = antipode.carry(work)
     with antipode.scope(), antipode.scope(Lineage([at(7)])):
-        marked = "1~posts..e.1~_.i.posts"  # it is closed: the append is dropped (SCOPE-4)
-        assert await asyncio.create_task(carried()) == marked
-    assert scope.lineage.serialize() == marked
+        assert await asyncio.create_task(carried()) == "1~posts..e.1~_.i"  # it has ended, and is current (SCOPE-34)
+    assert scope.lineage.serialize() == "1~posts..e.1~_.i.posts"  # the append was dropped (SCOPE-4)
 
 
 def test_a_detached_scope_is_a_copy() -> None:
@@ -384,7 +383,7 @@ def test_a_carried_generator_is_sent_to_and_thrown_into() -> None:
 
     with antipode.scope(Lineage([at(7)])):
         generator = antipode.carry(talk)()
-    mine = Lineage([at(7)]).serialize()
+    mine = Lineage([at(7)]).marked_incomplete().serialize()  # its scope has ended (SCOPE-34)
     assert next(generator) == mine
     assert generator.send("hi") == mine
     assert generator.throw(KeyError("thrown")) == mine

@@ -216,7 +216,7 @@ def test_a_stream_that_is_given_up_is_a_loss(serve: Serve, giving_up: Callable[[
         assert write("left") in theirs.lineage
     assert scope.lineage.incomplete == {""}
     assert reasons(scope) == ["unanswered"]
-    assert scope.streaming is False
+    assert not scope.passing_gaps
 
 
 def too_long(request: bytes, context: Any) -> Iterator[bytes]:

@@ -15,12 +15,16 @@ import pytest
 from antipode import Lineage, WriteId
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
+from antipode.messages import outgoing_message
 from antipode.pending import PendingWrite
 from antipode.propagator import approved
 from antipode.reading import current_reading
 from antipode.scope import Scope
+from antipode.verdict import VISIBLE
 from antipode.writeid import Opaque, Ordered
+from fakes import Target, always, fake_store
 from opentelemetry import context as otel
+from opentelemetry import trace
 from scopes import Counts, at, positions, text
 
 
@@ -105,6 +109,47 @@ def test_a_block_that_ends_late_takes_back_its_own_alone() -> None:
             pull.close()
             assert antipode.current_scope() is scope
             assert current_reading() is None
+
+
+def _spans() -> Generator[None, None, None]:
+    """A generator with a tracing span alone, as an instrumented driver writes it."""
+    with trace.NoOpTracer().start_as_current_span("pull"):
+        yield
+
+
+def test_an_ended_scope_that_a_span_brings_back_is_incomplete() -> None:
+    """SCOPE-34: OpenTelemetry puts back the Context in which the span began."""
+    with antipode.scope(Lineage([at(1)])) as ended:
+        pull = _spans()
+        next(pull)
+    assert ended.lineage.is_complete()  # its own end is not meant: a response's header may leave behind it
+    fake_store("posts", Target("p", always(VISIBLE)))
+    with antipode.scope() as scope:
+        antipode.append(at(2))
+        pull.close()
+        assert antipode.current_scope() is ended
+        assert antipode.serialize() == text() == "1~posts..e.1~_.i"
+        assert outgoing_message() == "1~posts..e.1~_.i"
+        result = antipode.barrier()
+        assert (result.satisfied, result.complete) == (True, False)
+        assert [gap.reason for gap in result.gaps] == ["unscoped"]
+        with antipode.detached_scope() as detached:
+            assert not detached.lineage.is_complete()
+        assert scope.lineage.is_complete()
+        antipode.append(at(3))
+        assert scope.lineage.serialize() == "1~posts..e.2~_.i"
+    assert ended.lineage.serialize() == "1~posts..e.1~_.i.posts"
+
+
+def test_what_goes_by_a_scope_for_a_span_from_outside_any_marks_it() -> None:
+    """SCOPE-34."""
+    pull = _spans()
+    next(pull)
+    with antipode.scope() as scope:
+        pull.close()
+        assert antipode.current_scope() is None
+        antipode.append(at(2))
+        assert scope.lineage.serialize() == "1~_.i"
 
 
 def test_a_scope_begins_empty_and_gathers() -> None:

@@ -250,9 +250,8 @@ def leaving(scope: Scope, *, answered: bool = False, target: str = "") -> Lineag
     PendingWriteError under `on_pending=raise`, for tests.
     """
     lineage = scope.outgoing()
-    if scope.streaming:
-        for reason in sorted({stream.reason for stream in scope.streams.in_hand}):
-            events.on_lineage_incomplete(reason, "")
+    for reason in sorted({gap.reason for gap in scope.passing_gaps}):
+        events.on_lineage_incomplete(reason, "")
     if lineage is not scope.recorded_lineage:
         for store in sorted({write.store for write in scope.pending}):
             # There is a record of the pending write itself.

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from antipode import display, logs
 from antipode.observers import Write, events
 from antipode.pending import PendingWrite
+from antipode.scope_context import went_by
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 
@@ -47,9 +48,17 @@ def forget_lineages() -> None:
     _Process.first.clear()
 
 
+def _mark_who_lacks_it() -> None:
+    """What went by the scope in whose block it came is missing in its lineage (SCOPE-34)."""
+    scope = went_by()
+    if scope is not None:
+        scope.mark_incomplete("unscoped", detail="another Context was put in force while it ran: a span's, perhaps")
+
+
 def orphan(store: str) -> None:
     """Counts a write that no scope records."""
     know_lineage()
+    _mark_who_lacks_it()
     site = call_site()
     events.on_write_lost("orphan", store, site)
     logs.warn(
@@ -62,6 +71,7 @@ def orphan(store: str) -> None:
 
 def of_closed_scope(store: str, opened_by: str) -> None:
     """Counts a write that came when its scope had ended (SCOPE-4)."""
+    _mark_who_lacks_it()
     site = call_site()
     events.on_write_lost("closed", store, site)
     logs.warn(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from opentelemetry import context as otel
-
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage, check_lineage
 from antipode.lost_writes import orphan
 from antipode.observers import events
 from antipode.scope import Scope, current_scope, open_scope
-from antipode.scope_context import current_block, in_context
+from antipode.scope_context import current_block, enter
 from antipode.scope_values import Removed
 from antipode.site import call_site
 from antipode.writeid import WriteId
@@ -42,7 +40,7 @@ def root() -> Scope:
     opened = Scope()
     opened._outer = current_scope()
     opened.open_within(opened._outer)
-    otel.attach(in_context(opened))
+    enter(opened)
     return opened
 
 
@@ -51,7 +49,7 @@ def stop() -> None:
     current = current_scope()
     if current is not None:
         current.stop()
-        otel.attach(in_context(current._outer))
+        enter(current._outer)
 
 
 def append(*ids: WriteId) -> None:

@@ -7,7 +7,7 @@ transport; our middlewares and client hooks are made of them. None raises for wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from opentelemetry import baggage
@@ -40,7 +40,7 @@ from antipode.propagator import (
     uninstrument,
 )
 from antipode.scope import Scope, current_scope
-from antipode.scope_context import in_context, leave, this_process
+from antipode.scope_context import activate, in_context, this_process
 from antipode.settings import Mode, settings
 from antipode.shared_caches import NOT_MODIFIED, is_shared
 from antipode.trust import (
@@ -136,15 +136,9 @@ class Inbound:
             context = baggage.remove_baggage(BAGGAGE_KEY, context)
         return context
 
-    @contextmanager
-    def active(self) -> Iterator[Scope]:
+    def active(self) -> AbstractContextManager[Scope]:
         """Runs the block in this request's scope, without closing it."""
-        context = self.context()
-        token = otel.attach(context)
-        try:
-            yield self.scope
-        finally:
-            leave(self.scope, context, token)
+        return activate(self.scope, self.context())
 
     def may_answer(self) -> bool:
         """Whether a lineage may go to this caller at all; where not, what the application set is taken out."""
@@ -211,15 +205,9 @@ class Joined:
         self.protocol = protocol
         self.scope: Scope = outer.scope
 
-    @contextmanager
-    def active(self) -> Iterator[Scope]:
+    def active(self) -> AbstractContextManager[Scope]:
         """Runs the block in the request's scope, also where the way in here did not take the Context along."""
-        context = self.context()
-        token = otel.attach(context)
-        try:
-            yield self.scope
-        finally:
-            leave(self.scope, context, token)
+        return activate(self.scope, self.context())
 
     def context(self) -> otel.Context:
         """Return the current Context with this request in it, as an inner middleware has it."""

@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from antipode import lost_writes, unflushed
 from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
@@ -20,6 +20,7 @@ from antipode.site import call_site
 from antipode.writeid import WriteId
 
 __all__ = ["Scope", "current_scope", "open_scope"]
+_ENDED: Final = Gap("unscoped", "", "this scope has ended, and what goes on in it may depend on another's writes")
 
 
 class Scope:
@@ -96,9 +97,11 @@ class Scope:
     def recorded_lineage(self) -> Lineage:
         """Return the recorded writes, for Antipode itself: nothing says here that others are in flight.
 
-        It is incomplete anywhere while a response stream brings messages before it (PROP-28).
+        It is incomplete anywhere while a response stream brings messages before it (PROP-28), and where it is that of
+        a scope which is current though it has ended (SCOPE-34).
         """
-        if self.streams.open and self.streaming:  # asked before: a stream's lineage is joined before the stream goes
+        # Asked before: a stream's lineage is joined before the stream goes.
+        if (self._closed or self.streams.open) and self.passing_gaps:
             with self._lock:
                 return self._lineage.marked_incomplete()
         top = self._top
@@ -131,8 +134,13 @@ class Scope:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """Why its lineage is not complete, as far as this process knows."""
-        open_now = (Gap(stream.reason, "", stream.detail) for stream in self.streams.in_hand)
-        return (*self._gaps, *open_now)
+        return (*self._gaps, *self.passing_gaps)
+
+    @property
+    def passing_gaps(self) -> tuple[Gap, ...]:
+        """What it lacks as things are now: of messages in hand the lineage has not come, or it ended and is current."""
+        gaps = tuple(Gap(stream.reason, "", stream.detail) for stream in self.streams.in_hand)
+        return (*gaps, _ENDED) if self._closed and current_scope() is self else gaps
 
     def outgoing(self) -> Lineage:
         """The lineage as it may leave with a request, message or response: marked, and `on_pending` applied.
@@ -294,11 +302,6 @@ class Scope:
         with self._lock:
             if len(self._gaps) < 100:
                 self._gaps.append(Gap(reason, store, detail))
-
-    @property
-    def streaming(self) -> bool:
-        """Whether messages of a response stream are in hand whose lineage has not come yet (PROP-28)."""
-        return bool(self.streams.in_hand)
 
     # Branches (spec BRANCH)
 

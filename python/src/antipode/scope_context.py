@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import Token
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from opentelemetry import context as otel
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _SCOPE: Final = otel.create_key("antipode-scope")
 BLOCK: Final = otel.create_key("antipode-branch")
 """In the Context: the block of a `branch()`."""
+_innermost: Final = ContextVar["Scope | None"]("antipode-innermost", default=None)
+"""The scope of the innermost block here. A tracing span that was left suspended puts back its Context, and not this."""
 _process = object()
 """Stands for this process: the child of a fork is another, where the scopes from before are none (SCOPE-13)."""
 
@@ -67,28 +69,44 @@ def in_context(scope: Scope | None, context: otel.Context | None = None) -> otel
     return otel.set_value(_SCOPE, scope, context)
 
 
+def enter(scope: Scope | None) -> None:
+    """Make a scope the current one from here on, or none."""
+    otel.attach(in_context(scope))
+    _innermost.set(scope)
+
+
+def went_by() -> Scope | None:
+    """Return the open scope in whose block this is, where the Context does not hold it any more (SCOPE-34)."""
+    scope = _innermost.get()
+    if scope is None or scope.closed or scope.process is not _process or scope is current_scope():
+        return None
+    return scope
+
+
 @contextmanager
-def activate(scope: Scope) -> Iterator[Scope]:
-    """Make a scope the current one for the block, without closing it."""
-    context = in_context(scope)
-    token = otel.attach(context)
-    try:
-        yield scope
-    finally:
-        leave(scope, context, token)
-
-
-def leave(scope: Scope, context: otel.Context, token: Token[otel.Context]) -> None:
-    """End a block in which this scope was the current one, by the Context and the token of its beginning.
+def activate(scope: Scope, context: otel.Context | None = None) -> Iterator[Scope]:
+    """Make a scope the current one for the block, without closing it; the Context is to hold it.
 
     A generator that was left suspended in the block is ended anywhere: by another thread, or while the scope of another
     request is current, which stays so (SCOPE-33). One within this scope that is current goes with it: nobody can tell
-    whether its block is over, so it is incomplete from then on.
+    whether its block is over, so it is incomplete from then on. A scope that has ended is put out of force, too, where
+    this is the innermost block (SCOPE-34).
     """
-    now = current_context()
-    if now is not context and (current := scope_in(now)) is not scope:
-        if current is None or not current.is_within(scope):
-            return
-        if not current.closed:
-            current.mark_incomplete("unscoped", detail="the scope round it ended while it was current")
-    otel.detach(token)
+    if context is None:
+        context = in_context(scope)
+    token, before = otel.attach(context), _innermost.get()
+    _innermost.set(scope)
+    try:
+        yield scope
+    finally:
+        is_innermost = _innermost.get() is scope
+        if is_innermost:
+            _innermost.set(before)
+        now = current_context()
+        current = scope if now is context else scope_in(now)
+        if current is scope or (current is not None and current.closed and is_innermost):
+            otel.detach(token)
+        elif current is not None and current.is_within(scope):
+            if not current.closed:
+                current.mark_incomplete("unscoped", detail="the scope round it ended while it was current")
+            otel.detach(token)
