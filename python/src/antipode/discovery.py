@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs
 from antipode.background import Background
+from antipode.errors import ConfigurationError
 from antipode.need import Need, release_all
 from antipode.server import Server
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
@@ -167,14 +168,28 @@ class Discovery(Server):
     def ask(self) -> bool:
         """Ask now, on this thread; return False where no server was named. Raises what the question raises."""
         asked_at = self._asked_at = time.monotonic()
-        return self.found(self._ask_for(), asked_at=asked_at)
+        given = self._ask_for()
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            if isinstance(given, Coroutine):
+                given.close()
+            raise ConfigurationError(
+                f"{self.address} of a callable wants a plain function that returns a list of servers; this one gave "
+                f"a {type(given).__name__}: a coroutine function cannot be asked",
+                code="AP501",
+            )
+        return self.found(given, asked_at=asked_at)
 
-    def attempt(self) -> None:
-        """Ask now, on this thread. What the question raises, and an empty answer, are a fault of it."""
+    def attempt(self, *, is_first: bool = False) -> None:
+        """Ask now, on this thread. What the question raises, and an empty answer, are a fault of it.
+
+        is_first: a mistake of the programmer, ConfigurationError, is raised.
+        """
         try:
             if not self.ask():
                 self._missed("it names no server")
         except Exception as error:
+            if is_first and isinstance(error, ConfigurationError):
+                raise
             self._missed(str(error) or type(error).__name__)
 
     def _run(self) -> None:

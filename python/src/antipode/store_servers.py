@@ -77,14 +77,14 @@ class StoreServers(ABC):
     def list_replicas(self, replicas: Replicas) -> None:
         """Let servers that readers of this region may use join.
 
-        A callable is asked now and, while barriers come, every 5 s; what it raises now is raised.
+        A callable is asked now and, while barriers come, every 5 s; what it raises is a fault of discovery (BAR-53).
         """
         if replicas is None:
             return
         if isinstance(replicas, str):  # its letters would be taken for servers
             raise ConfigurationError("replicas= takes a list of servers, not one text: replicas=[…]", code="AP501")
         if callable(replicas):
-            self._join_source("replicas=", replicas, own=False, region=True, key=id(replicas)).ask()
+            self._join_source("replicas=", replicas, own=False, region=True, key=id(replicas)).attempt(is_first=True)
         elif not (targets := list(replicas)):  # the client's own server would be judged in their place (BAR-53)
             raise ConfigurationError(
                 "replicas=[] names no server: name those that readers of this region may use, or leave it out for the "
