@@ -10,8 +10,9 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar
 
+from antipode.errors import ConfigurationError
 from antipode.pending import PendingWrite
 from antipode.reading import Reading, current_reading
 from antipode.server import Server
@@ -151,6 +152,17 @@ class Shim(ABC):
     def address(self, target: Any) -> str:
         """A name for the server behind a client or URL, for results and errors; without credentials."""
         return target if isinstance(target, str) else f"{self.kind}:{id(target):x}"
+
+
+def refuse_making(made: object, *_: object, **__: object) -> NoReturn:
+    """Refuse the object that the class of a wrapped one makes, as its `__init__`: it would record nothing (SHIM-50)."""
+    mro = (made if isinstance(made, type) else type(made)).__mro__
+    kind = next(each for each in mro if not each.__module__.startswith("antipode"))
+    raise ConfigurationError(
+        f"the class of a wrapped {kind.__name__} makes no other one, which would record nothing: make it by "
+        f"{kind.__module__}.{kind.__qualname__} itself, and give that to wrap()",
+        code="AP505",
+    )
 
 
 def wrapper(shim: type[Shim], *, client: type[_C], wrapped: type[_C]) -> Callable[..., _C]:

@@ -8,6 +8,9 @@ or takes one away, fails it until somebody has seen what that way does.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+
+from antipode.errors import ConfigurationError
 
 
 def public_ways(kinds: Iterable[type]) -> set[str]:
@@ -18,6 +21,14 @@ def public_ways(kinds: Iterable[type]) -> set[str]:
         for name in dir(kind)
         if not name.startswith("_") and not isinstance(getattr(kind, name, None), type)
     }
+
+
+def check_makes_none(*kinds: type) -> None:
+    """Raise AssertionError where one of these classes of wrapped objects makes another object (SHIM-50)."""
+    for kind in kinds:
+        with suppress(ConfigurationError):
+            kind()
+            raise AssertionError(f"{kind.__module__}.{kind.__qualname__} makes an object that records nothing")
 
 
 def check_inventory(ways: Iterable[str], tables: Mapping[str, Collection[str]]) -> None:

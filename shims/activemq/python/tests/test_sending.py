@@ -16,7 +16,14 @@ from antipode.branches import Branch
 from antipode.messages import HEADER, JMS_HEADER
 from antipode.otel_context import hold
 from antipode.scope_context import BLOCK
+from antipode.testing.inventory import check_makes_none
 from antipode_activemq import MARK_HEADER
+from antipode_activemq.connection import _wrapped_class
+
+
+def test_the_class_of_a_wrapped_connection_makes_no_other() -> None:
+    """SHIM-50"""
+    check_makes_none(_wrapped_class(stomp.Connection12), _wrapped_class(stomp.Connection10))
 
 
 def test_it_is_the_clients_own_connection(b: Region) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import antipode
 import pytest
 from antipode import BarrierTimeout
-from antipode.testing.inventory import check_inventory, public_ways
+from antipode.testing.inventory import check_inventory, check_makes_none, public_ways
 from antipode_dynamodb.client import HANDLERS, NEITHER
 from botocore.exceptions import ClientError
 from dynamodb_regions import STORE, TABLE, Posts
@@ -28,6 +28,7 @@ def test_every_way_of_the_client_is_known(posts: Posts) -> None:
     """SHIM-51"""
     plain = posts.plain["a"]
     check_inventory((public_ways([type(plain)]) - set(plain.meta.method_to_api_mapping)) | {"meta"}, WAYS)
+    check_makes_none(type(posts.wrapped["a"]))  # SHIM-50
 
 
 def test_what_nobody_knows_waits(posts: Posts) -> None:

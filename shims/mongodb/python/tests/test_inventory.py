@@ -5,7 +5,7 @@ from __future__ import annotations
 import gridfs
 import pymongo
 import pytest
-from antipode.testing.inventory import check_inventory, public_ways
+from antipode.testing.inventory import check_inventory, check_makes_none, public_ways
 from antipode_mongodb.recording import recording_client, recording_collection, recording_database
 from gridfs.asynchronous import AsyncGridFS, AsyncGridFSBucket
 from pymongo.asynchronous.client_session import AsyncClientSession
@@ -103,3 +103,8 @@ def test_what_writes_or_reads_is_ours(plain: type, made: object) -> None:
         if isinstance(getattr(plain, name), property):
             continue  # `options` of a client
         assert getattr(kind, name) is not getattr(plain, name), name
+
+
+def test_the_class_of_a_wrapped_client_makes_no_other() -> None:
+    """SHIM-50"""
+    check_makes_none(recording_client(pymongo.MongoClient), recording_client(pymongo.AsyncMongoClient))

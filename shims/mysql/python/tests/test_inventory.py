@@ -13,7 +13,9 @@ import pymysql
 import pytest
 from aio_client import run_in
 from antipode import BarrierTimeout
+from antipode.testing.inventory import check_makes_none
 from antipode_lab.stores._sql_store import SqlStore
+from antipode_mysql import connector_aio, connector_client, pools, pymysql_client
 from mysql.connector import aio, pooling
 from mysql.connector.aio import pooling as aio_pooling
 from sql_regions import STORE, Posts, until
@@ -112,6 +114,13 @@ def test_every_public_way_is_known(kind: type) -> None:
 def test_no_way_is_known_twice() -> None:
     tables = [STATEMENTS, RESULTS, SESSION, NO_DATA]
     assert sum(map(len, tables)) == len(set().union(*tables))
+
+
+def test_the_class_of_a_wrapped_connection_makes_no_other() -> None:
+    """SHIM-50"""
+    check_makes_none(pymysql_client.RecordingConnection, connector_client.RecordingConnection)
+    check_makes_none(pools.RecordingPool, pools.RecordingPooled)
+    check_makes_none(connector_aio.RecordingConnection, connector_aio.RecordingPool, connector_aio.RecordingPooled)
 
 
 def of_prepared(client: Any, sql: str) -> Any:

@@ -44,6 +44,17 @@ def test_the_drivers_connection_inside_an_engines(quiet_lab: PostgresqlStore, qu
             raw = engine.raw_connection()
             raw.close()
             assert raw.driver_connection is None
+        pool: Any = engine.pool.recreate()
+        with antipode.scope() as scope, pool.connect() as fairy:
+            fairy.driver_connection.execute("INSERT INTO posts (key, value) VALUES ('2', 'v')")
+            fairy.driver_connection.commit()
+            assert proved(scope)
+        pool.dispose()
+        engine.dispose()
+        with antipode.scope() as scope, engine.connect() as connection:
+            connection.execute(sqlalchemy.text("INSERT INTO posts (key, value) VALUES ('3', 'v')"))
+            connection.commit()
+            assert proved(scope)
     finally:
         plain.dispose()
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import antipode
-import antipode_postgresql
 import psycopg
 import psycopg_pool
 import pytest
-from antipode.testing.inventory import check_inventory, public_ways
-from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode.testing.inventory import check_inventory, check_makes_none, public_ways
+from antipode_postgresql import pools
 from antipode_postgresql.connections import (
     AsyncRecordingConnection,
     AsyncRecordingCursor,
@@ -18,7 +17,6 @@ from antipode_postgresql.connections import (
     RecordingCursor,
 )
 from antipode_postgresql.engines import RecordingEngine, RecordingFairy, RecordingPool
-from pg_regions import STORE, Posts
 from sqlalchemy import pool
 from sqlalchemy.engine import Engine
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -49,7 +47,7 @@ CONNECTIONS = {
         *("tpc_rollback", "pipeline"),
     },
     "they go round, as the page says": {"fileno", "wait"},
-    "a connection of its own, which nobody has wrapped": {"connect"},
+    "refused: it makes one by its class": {"connect"},
     "neither": {
         *("adapters", "add_notice_handler", "add_notify_handler", "autocommit", "broken", "cancel", "cancel_safe"),
         *("close", "closed", "deferrable", "info", "isolation_level", "notifies", "prepare_threshold"),
@@ -122,16 +120,21 @@ def test_what_sends_or_hands_on_is_ours(mixin: type, kinds: list[type], names: s
             assert getattr(made, name) is not getattr(kind, name), f"{kind.__name__}.{name}"
 
 
-async def test_one_more_connection_is_plain(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
-    """SHIM-50: `connect` of a wrapped connection opens one that nobody has wrapped, as everywhere in the page."""
-    url = quiet_lab.url("a")
-    with antipode.scope() as scope:
-        with quiet_posts.wrap("a").connect(url) as other:
-            assert type(other) is psycopg.Connection
-            other.execute("INSERT INTO posts (key, value) VALUES ('1', 'v')")
-        async with await psycopg.AsyncConnection.connect(url) as waiting:
-            wrapped: Any = antipode_postgresql.wrap(waiting, STORE)
-            async with await wrapped.connect(url) as more:
-                assert type(more) is psycopg.AsyncConnection
-                await more.execute("INSERT INTO posts (key, value) VALUES ('2', 'v')")
-        assert not scope.lineage
+@pytest.mark.parametrize(
+    ("mixin", "kind"),
+    [
+        (RecordingConnection, psycopg.Connection),
+        (AsyncRecordingConnection, psycopg.AsyncConnection),
+        (pools.RecordingPool, psycopg_pool.ConnectionPool),
+        (pools.AsyncRecordingPool, psycopg_pool.AsyncConnectionPool),
+        (RecordingEngine, Engine),
+        (RecordingPool, pool.QueuePool),
+    ],
+)
+def test_the_class_of_a_wrapped_object_makes_no_other(mixin: type, kind: type) -> None:
+    """SHIM-50: what it made recorded nothing, and said nothing."""
+    made: Any = type(kind.__name__, (mixin, kind), {"__slots__": ()})
+    check_makes_none(made)
+    if hasattr(kind, "cancel"):
+        with pytest.raises(antipode.ConfigurationError, match="AP505"):
+            made.connect("")

@@ -7,9 +7,9 @@ from typing import Any
 import aio_pika
 import pytest
 from aio_pika.transaction import Transaction
-from antipode.testing.inventory import check_inventory, public_ways
+from antipode.testing.inventory import check_inventory, check_makes_none, public_ways
 from antipode_rabbitmq.aio import _CarryingTransaction, _channel_class, _exchange_class, _queue_class
-from antipode_rabbitmq.channel import _OURS_ASYNC, _OURS_BLOCKING
+from antipode_rabbitmq.channel import _OURS_ASYNC, _OURS_BLOCKING, _wrapped_class
 from pika.adapters.blocking_connection import BlockingChannel
 from pika.channel import Channel
 
@@ -88,3 +88,9 @@ def test_what_aio_pika_publishes_and_consumes_is_ours(made: Any, plain: Any, nam
     """SHIM-51"""
     for name in sorted(names):
         assert getattr(made(plain), name) is not getattr(plain, name), name
+
+
+def test_the_class_of_a_wrapped_channel_makes_no_other() -> None:
+    """SHIM-50"""
+    check_makes_none(_wrapped_class(BlockingChannel), _wrapped_class(Channel))
+    check_makes_none(_channel_class(aio_pika.Channel), _channel_class(aio_pika.RobustChannel))

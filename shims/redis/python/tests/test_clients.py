@@ -78,6 +78,24 @@ def test_a_wrapped_client_is_an_instance_of_its_own_class_and_shares_the_pool(ur
         antipode_redis.wrap(object(), store=STORE)  # type: ignore[type-var]
 
 
+@pytest.mark.parametrize("kind", [redis.Redis, redis.asyncio.Redis, type("Own", (redis.Redis,), {})])
+def test_the_class_of_a_wrapped_client_makes_no_other(url: str, kind: Any) -> None:
+    """SHIM-50: what it made recorded nothing, and said nothing."""
+    client = made(kind.from_url(url))
+    pipeline = client.pipeline()
+    for make in (
+        lambda: client.from_url(url),
+        lambda: client.from_pool(kind.from_url(url).connection_pool),
+        lambda: type(client)(host="a"),
+        lambda: type(pipeline)(client.connection_pool, {}, True, None),
+        lambda: client.connection_pool.from_url(url),
+        type(client.connection_pool),
+    ):
+        with pytest.raises(antipode.ConfigurationError, match=r"makes no other one.*AP505"):
+            make()
+    assert type(client.client()) is type(client)
+
+
 def test_the_pool_outlives_the_wrapped_client_and_its_pipelines(url: str) -> None:
     plain = redis.Redis.from_url(url)
     wrapped: Any = antipode_redis.wrap(plain, store=STORE)

@@ -23,7 +23,7 @@ MODULES = {"bf", "cf", "cms", "ft", "json", "tdigest", "topk", "ts", "vset"}
 OWN = {
     "it sends every command": {"execute_command"},
     "they hand on": {"client", "lock", "monitor", "pipeline", "pubsub", "transaction", "keyspace_notifications"},
-    "other clients, which nobody has wrapped": {"from_pool", "from_url"},
+    "refused: they make a client by its class (SHIM-50)": {"from_pool", "from_url"},
     "neither": {
         *("aclose", "close", "get_cache", "get_connection_kwargs", "get_encoder", "get_retry", "initialize"),
         *("load_external_module", "parse_response", "set_response_callback", "set_retry"),

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.redis_lab(replicas=1, lag="0ms")
 WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "a plain client": lambda made, w: made.Redis(connection_pool=w.connection_pool),
     "from_pool": lambda made, w: made.Redis.from_pool(w.connection_pool),
-    "the wrapped class": lambda _, w: type(w)(connection_pool=w.connection_pool),
     "one connection": lambda made, w: made.Redis(connection_pool=w.connection_pool, single_connection_client=True),
     "a pipeline": lambda made, w: made.client.Pipeline(w.connection_pool, w.response_callbacks, True, None),
 }

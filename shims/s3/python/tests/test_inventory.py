@@ -8,7 +8,7 @@ import antipode
 import antipode_s3
 import antipode_s3.client
 import pytest
-from antipode.testing.inventory import check_inventory, public_ways
+from antipode.testing.inventory import check_inventory, check_makes_none, public_ways
 from antipode_s3.operations import NEITHER, READS, WRITES
 from s3_regions import BUCKET, STORE, Images, new_key
 
@@ -30,6 +30,7 @@ def test_every_way_of_the_client_is_known(images: Images) -> None:
     """SHIM-51"""
     ways = public_ways([type(images.plain_a)]) - set(images.plain_a.meta.method_to_api_mapping)
     check_inventory(ways | {"meta"}, WAYS)
+    check_makes_none(type(images.a))  # SHIM-50
 
 
 def test_what_nobody_knows_waits_and_is_recorded(images: Images, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import boto3
-from antipode.testing.inventory import check_inventory
+from antipode.testing.inventory import check_inventory, check_makes_none
+from antipode_sns_sqs.client import _carrying_class
 from antipode_sns_sqs.publishing import FORMS
+from botocore.client import BaseClient
 
 CONSUMES = {"ReceiveMessage", "DeleteMessage", "DeleteMessageBatch"}
 MOVES = {"StartMessageMoveTask", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch"}
@@ -42,3 +44,8 @@ def test_every_operation_is_known() -> None:
     tables = {"sends": sent["sqs"], "consumes": CONSUMES, "moves": MOVES, "neither": QUEUES}
     check_inventory(operations("sqs"), tables)
     check_inventory(operations("sns"), {"sends": sent["sns"], "neither": TOPICS})
+
+
+def test_the_class_of_a_wrapped_client_makes_no_other() -> None:
+    """SHIM-50"""
+    check_makes_none(_carrying_class(BaseClient))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, cast
 
+from antipode.shim import refuse_making
 from stomp.connect import BaseConnection
 from stomp.protocol import Protocol10, Protocol11
 from stomp.utils import merge_headers
@@ -141,7 +142,8 @@ def _wrapped_class(cls: Any) -> Any:
         ours["nack"] = _nack
     for name, function in ours.items():
         function.__doc__ = getattr(cls, name).__doc__
-    return type(f"Antipode{cls.__name__}", (cls,), {"__slots__": ("_antipode",), "__module__": __name__, **ours})
+    body = {"__slots__": ("_antipode",), "__module__": __name__, "__init__": refuse_making}
+    return type(f"Antipode{cls.__name__}", (cls,), body | ours)
 
 
 def plain_of(connection: Any) -> Any:

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from antipode.shim import refuse_making
+
 from antipode_dynamodb import partiql
 from antipode_dynamodb.batches import write_batch, write_transaction
 from antipode_dynamodb.binding import Binding
@@ -20,6 +22,7 @@ class RecordingDynamoDB:
 
     _antipode: Binding
     _antipode_plain: Any
+    __init__ = refuse_making
 
     def _make_api_call(self, operation_name: str, api_params: dict[str, Any]) -> Any:
         """Where every call of a botocore client comes through."""

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 from antipode.lineage import EMPTY, Lineage
 from antipode.recorder import NotedRead
 from antipode.settings import settings
+from antipode.shim import refuse_making
 from pymongo.asynchronous.cursor import AsyncCursor
 from pymongo.read_concern import ReadConcern
 from pymongo.synchronous.cursor import Cursor
@@ -438,6 +439,7 @@ class RecordingClient:
     __slots__ = ("_antipode", "_antipode_plain")
     _antipode: Binding
     _antipode_plain: Any
+    __init__ = refuse_making
 
     def __getitem__(self, name: str) -> Any:
         return as_recording_database(super().__getitem__(name))  # type: ignore[misc]

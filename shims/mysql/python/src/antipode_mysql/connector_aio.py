@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
+from antipode.shim import refuse_making
 from mysql.connector.aio.connection import MySQLConnection
 from mysql.connector.aio.pooling import MySQLConnectionPool, PooledMySQLConnection
 
@@ -28,6 +29,8 @@ _CLOSE_S: Final = 1.0
 
 class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
     """An asyncio `MySQLConnection` whose writes join the scope."""
+
+    __init__ = refuse_making
 
     # What the application and its cursors call
 
@@ -202,6 +205,7 @@ class RecordingPooled(_Pooled):  # type: ignore[misc]
 
     _cnx: Any
     _cnx_pool: Any
+    __init__ = refuse_making
 
     async def close(self) -> None:
         recording, self._cnx = self._cnx, None
@@ -220,6 +224,7 @@ class RecordingPool(_Pool):  # type: ignore[misc]
 
     _antipode_binding: Binding
     _antipode_plain: Any
+    __init__ = refuse_making
 
     async def get_connection(self) -> Any:
         pooled = await super().get_connection()

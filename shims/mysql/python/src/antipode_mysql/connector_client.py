@@ -6,6 +6,7 @@ from collections.abc import Generator
 from functools import cache
 from typing import Any, Final
 
+from antipode.shim import refuse_making
 from mysql.connector.connection import MySQLConnection
 
 from antipode_mysql.binding import Binding
@@ -18,6 +19,8 @@ _NOTHING: Final = object()
 
 class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: ignore[misc]
     """A `MySQLConnection` whose writes join the scope."""
+
+    __init__ = refuse_making
 
     # What the application and its cursors call
 

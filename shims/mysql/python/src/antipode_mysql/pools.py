@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from antipode.shim import refuse_making
 from mysql.connector.pooling import MySQLConnectionPool, PooledMySQLConnection
 
 from antipode_mysql.binding import Binding
@@ -20,6 +21,7 @@ class RecordingPooled(_Pooled):  # type: ignore[misc]
 
     _cnx: Any
     _cnx_pool: Any
+    __init__ = refuse_making
 
     def close(self) -> None:
         recording = self._cnx
@@ -54,6 +56,7 @@ class RecordingPool(_Pool):  # type: ignore[misc]
 
     _antipode_binding: Binding
     _antipode_plain: Any
+    __init__ = refuse_making
 
     def get_connection(self) -> Any:
         return wrap_pooled(super().get_connection(), self._antipode_binding)

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 import pymysql
+from antipode.shim import refuse_making
 from pymysql.connections import MySQLResult
 from pymysql.constants import CLIENT, COMMAND
 
@@ -58,6 +59,7 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
 
     _antipode_held: bytearray | None
     _antipode_warned: int
+    __init__ = refuse_making
 
     def __del__(self) -> None:
         """The connection that was wrapped closes itself."""

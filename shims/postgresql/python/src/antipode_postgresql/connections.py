@@ -50,11 +50,6 @@ class RecordingConnection(RecordingBaseConnection):
 
     __slots__ = ()
 
-    @classmethod
-    def connect(cls, *args: Any, **options: Any) -> Any:
-        """As psycopg's: one more connection, which nobody has wrapped."""
-        return cls.__bases__[1].connect(*args, **options)  # type: ignore[attr-defined]
-
     def cursor(self, *args: Any, **options: Any) -> Any:
         """As psycopg's."""
         cursor = None if args or options else self._antipode_cursor()
@@ -206,11 +201,6 @@ class AsyncRecordingConnection(RecordingBaseConnection):
     """Beside `psycopg.AsyncConnection`."""
 
     __slots__ = ()
-
-    @classmethod
-    async def connect(cls, *args: Any, **options: Any) -> Any:
-        """As psycopg's: one more connection, which nobody has wrapped."""
-        return await cls.__bases__[1].connect(*args, **options)  # type: ignore[attr-defined]
 
     def cursor(self, *args: Any, **options: Any) -> Any:
         """As psycopg's."""

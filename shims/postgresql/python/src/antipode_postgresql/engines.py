@@ -8,6 +8,7 @@ import inspect
 from typing import Any
 
 from antipode import sqlalchemy_sessions
+from antipode.shim import refuse_making
 from sqlalchemy.engine import Engine, create_engine
 
 from antipode_postgresql.connections import record
@@ -23,6 +24,7 @@ class RecordingEngine:
     __slots__ = ()
     _antipode_plain: Any
     _antipode_join: Any
+    __init__ = refuse_making
 
     def execution_options(self, **options: Any) -> Any:
         """As the engine's; an engine that records."""
@@ -31,8 +33,7 @@ class RecordingEngine:
     @property
     def pool(self) -> Any:
         """As the engine's; what it hands out records."""
-        pool = self._antipode_plain.pool
-        return _share(pool, recording_class(type(pool), RecordingPool, _SLOTS), self._antipode_join)
+        return _recording_pool(self._antipode_plain.pool, self._antipode_join)
 
     @pool.setter
     def pool(self, pool: Any) -> None:
@@ -49,14 +50,15 @@ class RecordingPool:
     __slots__ = ()
     _antipode_plain: Any
     _antipode_join: Any
+    __init__ = refuse_making
 
     def connect(self) -> Any:
         """As the pool's; the connection inside records."""
         return _record_inside(self._antipode_plain.connect(), self._antipode_join)
 
     def recreate(self) -> Any:
-        """As the pool's: a plain one."""
-        return self._antipode_plain.recreate()
+        """As the pool's; what the new one hands out records, too."""
+        return _recording_pool(self._antipode_plain.recreate(), self._antipode_join)
 
 
 class RecordingFairy:
@@ -73,6 +75,10 @@ class RecordingFairy:
         if self._connection_record is None:
             return None
         return self._pool._dialect.get_driver_connection(self.dbapi_connection)
+
+
+def _recording_pool(plain: Any, join: Any) -> Any:
+    return _share(plain, recording_class(type(plain), RecordingPool, _SLOTS), join)
 
 
 def _record_inside(fairy: Any, join: Any) -> Any:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from typing import Any
 
+from antipode.shim import refuse_making
 from psycopg import AsyncConnection, Connection
 
 from antipode_postgresql.connections import record
@@ -21,6 +22,7 @@ class RecordingPool:
     __slots__ = ()
     _antipode_plain: Any
     _antipode_join: Any
+    __init__ = refuse_making
 
     def getconn(self, *args: Any, **options: Any) -> Any:
         """As the pool's."""
@@ -44,6 +46,7 @@ class AsyncRecordingPool:
     __slots__ = ()
     _antipode_plain: Any
     _antipode_join: Any
+    __init__ = refuse_making
 
     async def getconn(self, *args: Any, **options: Any) -> Any:
         """As the pool's."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
+from antipode.shim import refuse_making
 from psycopg import AsyncConnection, pq
 from psycopg._preparing import Prepare
 from psycopg.client_cursor import ClientCursorMixin
@@ -38,6 +39,12 @@ class RecordingBaseConnection:
     _antipode_plain: Any
     _antipode_own_cursors = False
     """Whether its class makes cursors as psycopg does."""
+    __init__ = refuse_making
+
+    @classmethod
+    def connect(cls, *_: Any, **__: Any) -> Any:
+        """Refuse it, before anything is opened: one more connection is to be wrapped itself (SHIM-50)."""
+        refuse_making(cls)
 
     def __del__(self, *_: Any, **__: Any) -> None:
         # The connection is the plain one's, too: that one says so if it is left open.

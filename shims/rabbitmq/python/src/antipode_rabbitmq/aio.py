@@ -18,6 +18,7 @@ import aiormq.abc
 import pika
 from aio_pika.channel import Channel
 from aio_pika.transaction import Transaction as PlainTransaction
+from antipode.shim import refuse_making
 
 from antipode_rabbitmq import aio_consuming
 from antipode_rabbitmq.answers import came, consuming
@@ -220,6 +221,7 @@ def _channel_class(cls: Any) -> Any:
         "__module__": __name__,
         "__doc__": cls.__doc__,
         "__slots__": ("_antipode",),
+        "__init__": refuse_making,
         "EXCHANGE_CLASS": _exchange_class(cls.EXCHANGE_CLASS),
         "QUEUE_CLASS": _queue_class(cls.QUEUE_CLASS),
     }

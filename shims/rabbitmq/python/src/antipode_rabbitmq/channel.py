@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 import pika.adapters.blocking_connection
 import pika.channel
+from antipode.shim import refuse_making
 
 from antipode_rabbitmq.answers import came, consuming
 from antipode_rabbitmq.consuming import callback_of
@@ -266,6 +267,7 @@ def _wrapped_class(cls: Any) -> Any:
         if not name.startswith("_") and callable(attribute) and not isinstance(attribute, type | staticmethod):
             function: Any = ours.get(name)
             body[name] = _Method(name, getattr(cls, name), function)
+    body["__init__"] = refuse_making
     return type(f"Antipode{cls.__name__}", (cls,), body)
 
 

@@ -7,6 +7,7 @@ import time
 from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
+from antipode.shim import refuse_making
 from antipode.waiting import wait_for_server_async
 from redis._parsers import _AsyncRESP2Parser, _AsyncRESP3Parser
 from redis.asyncio.client import Redis
@@ -20,7 +21,7 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
-from antipode_redis.pools import POOL, came_round
+from antipode_redis.pools import POOL, came_round, is_making, make
 from antipode_redis.reads import (
     Late,
     Pause,
@@ -136,6 +137,12 @@ class AsyncRecording:
     _antipode: Binding | None = None
     _antipode_multi = True
     """Whether a read may stand in a MULTI of ours."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """As redis-py's, for what the wrapped client makes itself; raise ConfigurationError for who else makes one."""
+        if not is_making():
+            refuse_making(self)
+        super().__init__(*args, **options)
 
     async def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
         call = options.pop(CALL, None) or came_round(self._antipode, args)
@@ -400,7 +407,7 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
 
     def client(self) -> Any:
         """As redis-py's."""
-        other: Any = super().client()
+        other: Any = make(super().client)
         other._antipode = self._antipode
         return other
 

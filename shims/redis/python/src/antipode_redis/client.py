@@ -9,6 +9,7 @@ from typing import Any
 import redis
 from antipode.lineage import EMPTY, Lineage
 from antipode.settings import settings_generation
+from antipode.shim import refuse_making
 from antipode.waiting import wait_for_server
 from redis.client import NEVER_DECODE
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -20,7 +21,7 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
-from antipode_redis.pools import POOL, came_round, make
+from antipode_redis.pools import POOL, came_round, is_making, make
 from antipode_redis.reads import (
     Late,
     Pause,
@@ -150,6 +151,12 @@ class Recording:
     """Whether a read may stand in a MULTI of ours."""
     _antipode_short = False
     """Whether replies are parsed by redis-py's own client, so that the short way does the same."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """As redis-py's, for what the wrapped client makes itself; raise ConfigurationError for who else makes one."""
+        if not is_making():
+            refuse_making(self)
+        super().__init__(*args, **options)
 
     def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
         call = options.pop(CALL, None) or came_round(self._antipode, args)

@@ -14,6 +14,7 @@ import redis.asyncio.client
 import redis.client
 from antipode.errors import ConfigurationError
 from antipode.scope import current_scope
+from antipode.shim import refuse_making
 
 from antipode_redis.binding import Binding
 from antipode_redis.commands import Kind, classify
@@ -40,6 +41,7 @@ class RecordingPool:
     __slots__ = ()
     _antipode: Binding
     _antipode_plain: Any
+    __init__ = refuse_making
 
     def __del__(self) -> None:
         """The pool that was wrapped ends itself."""
@@ -61,7 +63,7 @@ class AsyncRecordingPool(RecordingPool):
     def get_connection(self, *args: Any, **options: Any) -> Any:
         """As redis-py's; the server that it reaches joins the store."""
         _taken(self._antipode, sys._getframe(1))
-        return self._antipode_get(super(RecordingPool, self).get_connection(*args, **options))  # type: ignore[misc]
+        return self._antipode_get(super(RecordingPool, self).get_connection(*args, **options))
 
     async def _antipode_get(self, getting: Any) -> Any:
         connection = await getting
@@ -80,6 +82,11 @@ def make(client: Callable[[], Any]) -> Any:
         return client()
     finally:
         _making.reset(token)
+
+
+def is_making() -> bool:
+    """Return whether a wrapped client makes another one just now."""
+    return _making.get()
 
 
 def _taken(binding: Binding, frame: FrameType) -> None:

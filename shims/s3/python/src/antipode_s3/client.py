@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs
+from antipode.shim import refuse_making
 from antipode.site import call_site
 from opentelemetry import context as otel
 
@@ -30,6 +31,7 @@ class RecordingS3(_Base):  # type: ignore[misc]
     _antipode_plain: Any
     _antipode_context: otel.Context | None
     """A managed transfer works in threads of its own: what the caller's context was. None in the application's."""
+    __init__ = refuse_making
 
     def _make_api_call(self, operation_name: str, api_params: dict[str, Any]) -> Any:
         context = self._antipode_context

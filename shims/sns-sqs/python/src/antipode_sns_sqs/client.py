@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from antipode.shim import refuse_making
+
 from antipode_sns_sqs import consuming, publishing
 from antipode_sns_sqs.options import Binding
 
@@ -28,6 +30,7 @@ class CarryingClient(_Base):  # type: ignore[misc]
 
     _antipode: Binding
     _antipode_plain: Any
+    __init__ = refuse_making
 
     def _make_api_call(self, operation_name: str, api_params: dict[str, Any]) -> Any:
         form = publishing.FORMS.get(operation_name)
