@@ -292,23 +292,38 @@ def test_what_is_left_unread_holds_nothing_up(any_posts: Posts, left: str, strea
     client.close()
 
 
-def test_the_first_statement_of_a_lost_connection_fails_as_the_plain_clients(any_posts: Posts) -> None:
+def _read_all(connection: Any, text: str) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(text)
+        while cursor.nextset():
+            pass
+
+
+@pytest.mark.parametrize(
+    "before", ["", f"{INSERT}; COMMIT; SELECT nothing"], ids=["first", "behind a text that failed"]
+)
+def test_a_statement_on_a_lost_connection_fails_as_the_plain_clients(any_posts: Posts, before: str) -> None:
     """SHIM-2: our question comes before it, and is the one that meets the loss."""
     errors = []
     for is_wrapped in (False, True):
-        connection = any_posts.open("pymysql", "a", autocommit=True)
+        plain = any_posts.open("pymysql", "a", autocommit=True, client_flag=CLIENT.MULTI_STATEMENTS)
+        connection = any_posts.wrap(plain) if is_wrapped else plain
+        if before:
+            with antipode.scope(), pytest.raises(pymysql.err.MySQLError):
+                _read_all(connection, before)
         number = connection.thread_id()
         there = f"SELECT 1 FROM information_schema.processlist WHERE id = {number}"
         with closing(any_posts.lab.client("a", autocommit=True)) as other:
             run(other, f"KILL {number}")
             until(lambda: not run(other, there), 60)  # noqa: B023
         with antipode.scope(), pytest.raises(pymysql.err.MySQLError) as caught:
-            run(any_posts.wrap(connection) if is_wrapped else connection, "SELECT 1")
+            run(connection, INSERT)
         errors.append(repr(caught.value))
     assert errors[0] == errors[1]
 
 
-def test_a_reset_of_a_lost_connection_fails_as_the_plain_clients(any_posts: Posts) -> None:
+@pytest.mark.parametrize("pings", [False, True])
+def test_a_reset_of_a_lost_connection_fails_as_the_plain_clients(any_posts: Posts, pings: bool) -> None:
     """SHIM-2: our question comes before, and is the one that meets the loss."""
     connection = any_posts.open("connector", "a", autocommit=False)
     number = connection.connection_id
@@ -320,8 +335,12 @@ def test_a_reset_of_a_lost_connection_fails_as_the_plain_clients(any_posts: Post
         run(wrapped, INSERT)
         run(other, f"KILL {number}")
         until(lambda: not run(other, there), 60)
-        with pytest.raises(mysql.connector.errors.InterfaceError):
-            wrapped.cmd_reset_connection()
+        if pings:  # what is sent behind that is refused at once, of which this client makes no error
+            assert not wrapped.is_connected()
+            assert wrapped.cmd_reset_connection() is False
+        else:
+            with pytest.raises(mysql.connector.errors.InterfaceError):
+                wrapped.cmd_reset_connection()
         # A server that tells of ids has told of none, so the row went with its transaction; else nobody knows.
         assert scope.lineage.is_complete() is any_posts.tracked
         assert run(other, rows) == before

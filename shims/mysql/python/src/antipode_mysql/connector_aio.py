@@ -12,6 +12,7 @@ from typing import Any, Final
 from antipode.shim import refuse_making
 from mysql.connector.aio.connection import MySQLConnection
 from mysql.connector.aio.pooling import MySQLConnectionPool, PooledMySQLConnection
+from mysql.connector.errors import OperationalError
 
 from antipode_mysql.binding import Binding
 from antipode_mysql.connector_driving import POOL_SLOTS, SLOTS, ConnectorDriving, octets, share
@@ -77,7 +78,10 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         await asyncio.to_thread(self._antipode.opened, self._antipode_plain)  # it may ask a server that is new
 
     async def cmd_reset_connection(self) -> bool:
-        await self._antipode_reset()
+        try:
+            await self._antipode_reset()
+        except OperationalError:  # as the client itself takes the loss that its command meets
+            return False
         return bool(await super().cmd_reset_connection())
 
     async def cmd_change_user(self, *args: Any, **kwargs: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from antipode.shim import refuse_making
 from mysql.connector.connection import MySQLConnection
+from mysql.connector.errors import OperationalError
 
 from antipode_mysql.binding import Binding
 from antipode_mysql.connector_driving import SLOTS, ConnectorDriving, octets, share
@@ -59,7 +60,10 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         self._antipode.opened(self._antipode_plain)
 
     def cmd_reset_connection(self) -> bool:
-        at_once(self._antipode_reset())
+        try:
+            at_once(self._antipode_reset())
+        except OperationalError:  # as the client itself takes the loss that its command meets
+            return False
         return bool(super().cmd_reset_connection())
 
     def cmd_change_user(self, *args: Any, **kwargs: Any) -> Any:

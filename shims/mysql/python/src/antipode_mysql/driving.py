@@ -139,19 +139,24 @@ class Driving:
                 raise
 
     async def _antipode_settle(self) -> None:
-        """Whatever the application has left unread of the statement before is over."""
+        """Whatever the application has left unread of the statement before is over.
+
+        Raise what shows that the connection is lost: the next statement would have met it, and cannot now (SHIM-2).
+        """
         if self._antipode_call is not None and self._antipode_call.sent and self._antipode_left():
             await self._antipode_drain()
         call = self._antipode_call
         if call is not None and not call.asks and not self._antipode_left():
-            await self._antipode_finish(call)
+            error = await self._antipode_finish(call)
+            if error is not None and not self._antipode_open(error):
+                raise error
 
-    async def _antipode_finish(self, call: Call) -> None:
-        """The statement's answer has been read."""
+    async def _antipode_finish(self, call: Call) -> Exception | None:
+        """The statement's answer has been read. Return what our own question failed with."""
         self._antipode_call = None
         recorder, read = self._antipode, call.read
         row: Row | None = None
-        why: BaseException | None = None
+        why: Exception | None = None
         warnings = self._antipode_warnings()
         try:
             if call.asks:
@@ -160,11 +165,11 @@ class Driving:
             wants = ends or (call.statement.may_commit and bool(recorder.writes))
             if row is None and ((wants and not recorder.told) or (read is not None and read.collects)):
                 row = _only(await self._antipode_ask(recorder.flavour.question))
-        except BaseException as error:  # our own question: its errors are not the application's (SHIM-2)
+        except Exception as error:  # our own question: its errors are not the application's (SHIM-2)
             why, ends = error, recorder.has_ended(call, 0)
-            if not isinstance(error, Exception):  # the application's task was cancelled while we asked
-                self._antipode_written(call, None, ends, why)
-                raise
+        except BaseException as error:  # the application's task was cancelled while we asked
+            self._antipode_written(call, None, recorder.has_ended(call, 0), error)
+            raise
         self._antipode_written(call, row, ends, why)
         if read is not None:
             if read.collects:
@@ -172,6 +177,7 @@ class Driving:
                 if read.covers and recorder.binding.notes:
                     noting.read(recorder.binding, call.sql, several=call.several, covers=read.covers)
             read.finish()
+        return why
 
     def _antipode_written(self, call: Call, row: Row | None, ends: bool, why: BaseException | None) -> None:
         recorder = self._antipode
