@@ -58,6 +58,16 @@ public final class Write implements AutoCloseable {
     }
   }
 
+  /**
+   * Makes it pending in the scope that is about to send or commit it, which has the server's answer in hand, too (SCOPE-24);
+   * null, outside any, changes nothing.
+   */
+  public void executedBy(LineageScope scope) {
+    if (scope != null) {
+      joinScope(scope);
+    }
+  }
+
   /** The scopes whose it is. */
   public List<LineageScope> scopes() {
     return parts.stream().map(Part::scope).filter(Objects::nonNull).toList();

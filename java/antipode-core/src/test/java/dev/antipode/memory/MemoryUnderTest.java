@@ -49,6 +49,7 @@ class MemoryUnderTest extends StoreUnderTest {
         Map.entry("barrier_in_a_transaction", "the embedded store has no transactions"),
         Map.entry("commit_inside_a_transaction", "the embedded store has no transactions"),
         Map.entry("transaction_over_two_scopes", "the embedded store has no transactions"),
+        Map.entry("transaction_that_another_scope_executes", "the embedded store has no transactions"),
         Map.entry("past_moment", "each of its reads is of the moment at which it is made"),
         Map.entry("missing_rights", "the embedded store has no users"),
         Map.entry("unfit_topology", "the embedded store has one topology"));

@@ -133,6 +133,23 @@ class ShimsTest {
   }
 
   @Test
+  void whoExecutesAWriteThatOthersQueuedGetsItsPosition_SCOPE_24() {
+    RegisteredStore store = Shims.register(StoreOptions.named("s").replicas("url-test://b1"));
+    LineageScope queueing = Antipode.scope();
+    Write write = store.begin(Key.of("k"));
+    queueing.close();
+    write.executedBy(null);
+    assertThat(write.scopes()).as("outside any scope, as it was").containsExactly(queueing);
+    try (LineageScope executing = Antipode.scope()) {
+      write.executedBy(executing);
+      assertThat(executing.pending()).hasSize(1);
+      write.record(new Ordered("", 7));
+      assertThat(executing.lineage()).isEqualTo(Lineage.of(new WriteId("s", "k", new Ordered("", 7))));
+      assertThat(queueing.lineage().incomplete()).as("SCOPE-4").containsExactly("s");
+    }
+  }
+
+  @Test
   void aVersionThatNoLineageCanHoldIsNoErrorOfTheWrite_SHIM_2() {
     RegisteredStore store = Shims.register(StoreOptions.named("s").replicas("url-test://b1"));
     try (LineageScope scope = Antipode.scope()) {

@@ -132,4 +132,34 @@ public interface DoubtCases extends ConformanceCases {
       }
     }
   }
+
+  /** Who executes what others queued, who have ended, depends on it, too (SCOPE-24). */
+  @Case
+  default void transactionThatAnotherScopeExecutes() {
+    StoreUnderTest store = store();
+    String key = store.newKey();
+    LineageScope[] scopes = new LineageScope[2];
+    try {
+      store.transaction(transaction -> {
+        scopes[0] = Antipode.scope();
+        transaction.write(key, "v");
+        scopes[0].close();
+        scopes[1] = Antipode.scope();
+        check(scopes[1].lineage().isComplete(), "it has nothing to do with it yet");
+        store.partition(store.near());
+      });
+      LineageScope executing = scopes[1];
+      check(executing.pending().isEmpty() && executing.lineage().isComplete(), "it stays pending");
+      check(!executing.lineage().ofStore(store.name()).isEmpty(), "who executed it depends on nothing");
+      check(!store.judge(executing.lineage(), store.brief()).satisfied(), "a false pass");
+      checkEquals(Set.of(store.name()), scopes[0].lineage().incomplete(), "what is marked of the scope that has ended");
+      store.heal(store.near());
+      check(store.judge(executing.lineage()).satisfied(), "no pass");
+      check(store.shows(key, "v"), "a replica has not got it");
+    } finally {
+      if (scopes[1] != null) {
+        scopes[1].close();
+      }
+    }
+  }
 }

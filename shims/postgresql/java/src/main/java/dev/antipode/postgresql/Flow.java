@@ -169,6 +169,9 @@ final class Flow {
     }
     known.moments.begins();
     beside.maySet(kind);
+    if (kind.mayCommit()) {
+      joinExecutor();
+    }
     if (!kind.mayWrite()) {
       return;
     }
@@ -204,6 +207,14 @@ final class Flow {
     Write write = now.write;
     if (write != null) {
       scopes.forEach(write::joinScope);
+    }
+  }
+
+  /** The current scope sends what may end the transaction: the write is its own, too (SCOPE-24). */
+  void joinExecutor() {
+    Write write = now.write;
+    if (write != null) {
+      write.executedBy(LineageScope.current());
     }
   }
 
@@ -301,6 +312,7 @@ final class Flow {
       return;
     }
     now.committing = true;
+    joinExecutor();
     Answers answers = Asking.ask(
         physical, (now.certain ? Questions.HOW : Questions.HOW_AND_WHETHER) + "; COMMIT; " + Questions.PLACE);
     now.committing = false;
@@ -339,6 +351,7 @@ final class Flow {
   /** A commit through something that is not known to hand it on: only its end is looked at. */
   private void commitApart(Call<?> plain) throws Throwable {
     now.committing = true;
+    joinExecutor();
     try {
       plain.run();
     } catch (Throwable error) {
@@ -432,10 +445,12 @@ final class Flow {
     if (Asking.isGone(physical, null)) {
       gone();
     } else if (now.committing || now.mayBePrepared || Asking.isIdle(physical)) {
+      joinExecutor();
       now.end(Write::outcomeUnknown); // another pool may commit it
     } else if (cuts) {
       rolledBack();
     } else {
+      joinExecutor();
       now.isLeft = true;
     }
     return now.isLeft;

@@ -113,6 +113,7 @@ final class RecordingExecutor extends Proxies.Handler {
     private Object goesOn(Method method, Object[] args) throws Throwable {
       switch (method.getName()) {
         case "endCopy":
+          flow.joinExecutor();
           Object rows = flow.guarded(Kind.WRITE, () -> plainly(method, args));
           flow.finished(Kind.MAYBE, false);
           return rows;

@@ -1,6 +1,7 @@
 package dev.antipode.postgresql;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
@@ -275,6 +276,90 @@ class TransactionsTest extends QuietRegion {
     } finally {
       try (Connection plain = region().plain("a").getConnection(); Statement statement = plain.createStatement()) {
         statement.execute("ROLLBACK PREPARED " + name);
+      }
+    }
+  }
+
+  /** The scope that wrote has ended by then. */
+  @ParameterizedTest
+  @ValueSource(strings = {"commit", "COMMIT", "setAutoCommit", "COMMIT PREPARED '%s'", "batch", "endCopy"})
+  void whoCommitsWhatOthersWroteDependsOnIt_SCOPE_24(String way) throws SQLException {
+    String key = newKey();
+    try (Connection connection = source.getConnection(); Statement statement = connection.createStatement()) {
+      connection.setAutoCommit(way.equals("endCopy"));
+      CopyIn copy = null;
+      try (LineageScope writing = Antipode.scope()) {
+        if (way.equals("endCopy")) {
+          copy = connection.unwrap(PGConnection.class).getCopyAPI().copyIn("COPY posts (key, value) FROM STDIN");
+          copy(copy, key);
+        } else {
+          Region.update(connection, Region.INSERT, key, "v");
+        }
+        if (way.contains("PREPARED")) {
+          statement.execute("PREPARE TRANSACTION '" + key + "'");
+        }
+        assertPending(writing);
+      }
+      try (LineageScope committing = Antipode.scope()) {
+        assertNothing(committing.lineage());
+        switch (way) {
+          case "commit" -> connection.commit();
+          case "setAutoCommit" -> connection.setAutoCommit(true);
+          case "endCopy" -> copy.endCopy();
+          case "batch" -> {
+            statement.addBatch("COMMIT");
+            statement.executeBatch();
+          }
+          default -> {
+            connection.setAutoCommit(!way.equals("COMMIT"));
+            statement.execute(way.formatted(key));
+          }
+        }
+        assertThat(committing.pending()).isEmpty();
+        waits(committing.lineage(), key);
+      }
+    }
+  }
+
+  @Test
+  void whoRollsBackOrCommitsWhatOnlyReadDependsOnNothing_SCOPE_15() throws SQLException {
+    try (Connection connection = source.getConnection(); Statement statement = connection.createStatement()) {
+      connection.setAutoCommit(false);
+      for (boolean wrote : new boolean[] {true, false}) {
+        try (LineageScope working = Antipode.scope()) {
+          if (wrote) {
+            Region.update(connection, Region.INSERT, newKey(), "v");
+          } else {
+            statement.executeQuery("SELECT coalesce(current_setting('no.such', true), 'none')");
+          }
+        }
+        try (LineageScope ending = Antipode.scope()) {
+          if (wrote) {
+            connection.rollback();
+          } else {
+            connection.commit();
+          }
+          assertThat(ending.pending()).isEmpty();
+          assertNothing(ending.lineage());
+        }
+      }
+    }
+  }
+
+  @Test
+  void whoCommitsOnAConnectionThatIsLostIsInDoubt_SCOPE_24() throws SQLException {
+    try (Connection connection = source.getConnection()) {
+      connection.setAutoCommit(false);
+      try (LineageScope writing = Antipode.scope()) {
+        Region.update(connection, Region.INSERT, newKey(), "v");
+      }
+      int server = connection.unwrap(PGConnection.class).getBackendPID();
+      try (Connection other = region().plain("a", "postgres").getConnection(); Statement kill = other.createStatement()) {
+        kill.execute("SELECT pg_terminate_backend(" + server + ")");
+      }
+      try (LineageScope committing = Antipode.scope()) {
+        assertThatThrownBy(connection::commit).isInstanceOf(SQLException.class);
+        assertThat(committing.pending()).singleElement().satisfies(write -> assertThat(write.isUnknown()).isTrue());
       }
     }
   }

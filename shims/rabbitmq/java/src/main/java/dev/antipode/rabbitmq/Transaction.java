@@ -1,5 +1,6 @@
 package dev.antipode.rabbitmq;
 
+import dev.antipode.LineageScope;
 import dev.antipode.Opaque;
 import dev.antipode.shim.Write;
 import java.util.ArrayList;
@@ -45,6 +46,7 @@ final class Transaction {
   /** Commits; where that fails nobody knows what became of the messages. */
   Object commit(Commit commit) throws Throwable {
     List<Sent> taken = take(); // first: should the channel end now, they are in doubt, and not dropped
+    taken.forEach(each -> each.write().executedBy(LineageScope.current()));
     Object result;
     try {
       result = commit.run();

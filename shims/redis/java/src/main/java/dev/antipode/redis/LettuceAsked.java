@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.LineageScope;
 import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.CommandWrapper;
 import io.lettuce.core.protocol.CompleteableCommand;
@@ -55,6 +56,11 @@ abstract class LettuceAsked<K, V, T> extends CommandWrapper<K, V, T> {
   /** It leaves for the server now, or with its batch. */
   void leaves() {
     // told to those who care
+  }
+
+  /** The batch that it is in is sent by this scope (SCOPE-24); null for none. */
+  void executedBy(LineageScope scope) {
+    // told to those that write
   }
 
   /** Makes it leave at once, though the application may flush by itself by now: it was issued before. */

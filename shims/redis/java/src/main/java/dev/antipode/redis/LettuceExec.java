@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.LineageScope;
 import io.lettuce.core.TransactionResult;
 import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.RedisCommand;
@@ -15,6 +16,9 @@ final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
     super(command, line, asks, null, null);
     this.transaction = transaction;
     this.write = transaction.write();
+    if (write != null) {
+      write.executes();
+    }
   }
 
   @Override
@@ -22,6 +26,13 @@ final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
     transaction.leaves();
     if (write != null) {
       write.inFlight();
+    }
+  }
+
+  @Override
+  void executedBy(LineageScope scope) {
+    if (write != null) {
+      write.executedBy(scope);
     }
   }
 

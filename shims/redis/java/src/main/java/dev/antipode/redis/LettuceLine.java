@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.LineageScope;
 import io.lettuce.core.RedisChannelWriter;
 import io.lettuce.core.RedisCommandTimeoutException;
 import io.lettuce.core.codec.RedisCodec;
@@ -223,6 +224,11 @@ final class LettuceLine<K, V> {
     taken.forEach(each -> each.call().leaves());
     taken.removeIf(each -> each.call().ids().isEmpty()); // each would take a step of the stack, for nothing
     return taken;
+  }
+
+  /** The application's batch is about to leave, in this scope; null for none. */
+  synchronized void executedBy(LineageScope scope) {
+    leaving.forEach(each -> each.executedBy(scope));
   }
 
   /** Hands the batch over, with one question behind its last command. */

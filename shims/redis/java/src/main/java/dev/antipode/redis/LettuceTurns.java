@@ -30,16 +30,7 @@ final class LettuceTurns {
   void beside(Consumer<Runnable> work, Supplier<Runnable> whileItWaits) {
     synchronized (this) {
       if (isServing || isAlone || !waiting.isEmpty()) {
-        Runnable waited = whileItWaits.get();
-        waiting.add(new Waiting(
-            end -> {
-              try {
-                work.accept(end);
-              } finally {
-                waited.run();
-              }
-            },
-            false));
+        waiting.add(new Waiting(then(work, whileItWaits.get()), false));
         return;
       }
       beside++;
@@ -49,10 +40,26 @@ final class LettuceTurns {
 
   /** A turn alone: when all turns before are over; later ones wait for its end. */
   void alone(Consumer<Runnable> work) {
+    alone(work, () -> () -> {});
+  }
+
+  /** The same; {@code whileItWaits} is as for one beside others. */
+  void alone(Consumer<Runnable> work, Supplier<Runnable> whileItWaits) {
     synchronized (this) {
-      waiting.add(new Waiting(work, true));
+      boolean waits = isServing || isAlone || beside > 0 || !waiting.isEmpty();
+      waiting.add(new Waiting(waits ? then(work, whileItWaits.get()) : work, true));
     }
     serve();
+  }
+
+  private static Consumer<Runnable> then(Consumer<Runnable> work, Runnable last) {
+    return end -> {
+      try {
+        work.accept(end);
+      } finally {
+        last.run();
+      }
+    };
   }
 
   private void begin(Waiting next) {

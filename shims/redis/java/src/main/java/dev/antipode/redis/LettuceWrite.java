@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.LineageScope;
 import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.RedisCommand;
 import java.util.function.Consumer;
@@ -66,6 +67,11 @@ final class LettuceWrite<K, V, T> extends LettuceAsked<K, V, T> {
   @Override
   void leaves() {
     call.inFlight();
+  }
+
+  @Override
+  void executedBy(LineageScope scope) {
+    call.executedBy(scope);
   }
 
   @Override

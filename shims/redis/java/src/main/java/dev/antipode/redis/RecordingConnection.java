@@ -94,7 +94,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       }
       case "EXEC" -> {
         multi.set(null);
-        alone(command, issued, end -> execute(command, end));
+        turns.alone(end -> guarded(command, issued, end, () -> execute(command, end)), () -> pending(issued));
       }
       case "DISCARD" -> {
         multi.set(null);
@@ -104,7 +104,8 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       default -> {
         follow(command, words, issued);
         RedisCommand<K, V, T> sent = LettuceNoted.of(command, words, this, issued);
-        turns.beside(end -> guarded(sent, issued, end, () -> send(sent, words, end)), () -> pending(words, issued));
+        turns.beside(end -> guarded(sent, issued, end, () -> send(sent, words, end)),
+            () -> Commands.classify(words).mayWrite() ? pending(issued) : () -> {});
       }
     }
     return command;
@@ -132,10 +133,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     }
   }
 
-  /** A write that waits for its turn is pending already (SCOPE-14); what this gives is run when it has begun by itself. */
-  private Runnable pending(Words words, Context issued) {
-    Commands.Kind kind = Commands.classify(words);
-    if (!binding.records() || !kind.mayWrite()) {
+  /** What may write and waits for its turn is pending already (SCOPE-14); what this gives is run when it has begun by itself. */
+  private Runnable pending(Context issued) {
+    if (!binding.records() || LineageScope.in(issued) == null) {
       return () -> {};
     }
     try (Scope scope = issued.makeCurrent()) {
@@ -399,7 +399,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
 
   @Override
   public void flushCommands() {
+    Context issued = Context.current();
     turns.alone(end -> {
+      line.executedBy(LineageScope.in(issued));
       Iterator<LettuceLooks<K, V>> waiting = line.takeWaiting().iterator();
       flushBehind(waiting, () -> {
         try {
@@ -408,7 +410,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
           end.run();
         }
       });
-    });
+    }, () -> pending(issued));
   }
 
   private void flushBehind(Iterator<LettuceLooks<K, V>> waiting, Runnable flush) {

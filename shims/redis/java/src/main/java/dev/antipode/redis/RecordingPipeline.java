@@ -157,6 +157,9 @@ public final class RecordingPipeline extends AbstractPipeline {
       return List.of();
     }
     WriteCall written = write;
+    if (written != null) {
+      written.executes();
+    }
     try {
       sendRest();
       settle(queued.size(), true);

@@ -157,6 +157,9 @@ public final class RecordingTransaction extends AbstractTransaction {
       throw new IllegalStateException("EXEC without MULTI");
     }
     WriteCall written = write;
+    if (written != null) {
+      written.executes();
+    }
     FollowedRead followed = hasReads && binding.follows() ? FollowedRead.of(binding.store()) : null;
     noted = hasReads ? NotedReads.of(binding) : null;
     try {

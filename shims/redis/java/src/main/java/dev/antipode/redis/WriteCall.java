@@ -33,14 +33,28 @@ final class WriteCall {
   /** The write is this command, or has it among others, which other scopes may have issued (SCOPE-24). */
   WriteCall with(Words command) {
     write.joinScope();
-    Reading now = Reading.current();
-    if (now != null && now != reading) { // it asks for what only the first one collects
-      now.marked(binding.store().name());
-    }
+    markOther(Reading.current());
     if (notes != null) {
       notes.does(command);
     }
     return this;
+  }
+
+  /** This scope sends what was queued, and has the replies in hand (SCOPE-24); null for none. */
+  WriteCall executedBy(LineageScope scope) {
+    write.executedBy(scope);
+    return this;
+  }
+
+  /** The current scope executes what was queued. */
+  void executes() {
+    executedBy(LineageScope.current()).markOther(Reading.current());
+  }
+
+  private void markOther(Reading now) {
+    if (now != null && now != reading) { // it asks for what only the first one collects
+      now.marked(binding.store().name());
+    }
   }
 
   /** The next of its commands was answered so, as the reply came: octets, a number, a list, null, or an error. */

@@ -223,4 +223,36 @@ class JedisTest extends WithServers {
     }
     assertThat(plain.scanIteration(1, "iter*").collect(new ArrayList<>())).hasSize(10);
   }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whoExecutesWhatIsNotAnsweredIsInDoubt_SCOPE_24(boolean isTransaction) {
+    UnifiedJedis posts = AntipodeRedis.wrap(servers.hasty("a", Duration.ofSeconds(1)), options());
+    posts.set("k", "v");
+    try (AbstractPipeline pipeline = posts.pipelined(); AbstractTransaction transaction = posts.multi()) {
+      try (LineageScope queueing = Antipode.scope()) {
+        if (isTransaction) {
+          transaction.set("k", "w");
+        } else {
+          pipeline.set("k", "w");
+        }
+      }
+      try (LineageScope executing = Antipode.scope()) {
+        servers.lab().freeze("redis", "a");
+        try {
+          assertThatThrownBy(() -> {
+            if (isTransaction) {
+              transaction.exec();
+            } else {
+              pipeline.sync();
+            }
+          }).isInstanceOf(JedisConnectionException.class);
+        } finally {
+          servers.lab().thaw("redis", "a");
+        }
+        assertThat(executing.pending()).singleElement().matches(PendingWrite::isUnknown);
+        assertThat(executing.outgoing().isComplete()).isFalse();
+      }
+    }
+  }
 }

@@ -308,4 +308,39 @@ class LettuceSharedTest extends WithLettuce {
       }
     }
   }
+
+  @Test
+  void whoExecutesHasItsWriteFromWhenItIsIssued_SCOPE_24() throws Exception {
+    for (boolean isBatch : new boolean[] {false, true}) {
+      StatefulRedisConnection<String, String> posts = posts();
+      try (Reading seen = Antipode.reading(ahead())) {
+        posts.async().get("k"); // what comes behind it waits for its turn
+      }
+      LineageScope queueing = Antipode.scope();
+      try (queueing) {
+        if (isBatch) {
+          posts.setAutoFlushCommands(false);
+        } else {
+          posts.async().multi();
+        }
+        posts.async().set("x", "1");
+      }
+      try (LineageScope executing = Antipode.scope()) {
+        RedisFuture<TransactionResult> exec = null;
+        if (isBatch) {
+          posts.flushCommands();
+        } else {
+          exec = posts.async().exec();
+        }
+        assertThat(executing.pendingStores()).containsExactly(STORE);
+        advance();
+        if (exec != null) {
+          get(exec);
+        }
+        RedisServers.until(() -> executing.pending().isEmpty(), "the reply");
+        assertThat(executing.lineage().ofStore(STORE)).hasSize(1);
+        assertThat(executing.lineage().isComplete()).isTrue();
+      }
+    }
+  }
 }

@@ -313,4 +313,42 @@ class WritesTest extends WithClients {
       }
     }
   }
+
+  /** The scopes that queued have ended by then. */
+  @Test
+  void whoExecutesWhatOthersQueuedHasItsWrite_SCOPE_24() {
+    TestClient posts = posts();
+    try (TestClient.Batch batch = posts.batch()) {
+      try (LineageScope queueing = Antipode.scope()) {
+        batch.add("SET", "k", "v");
+      }
+      try (LineageScope executing = Antipode.scope()) {
+        assertThat(executing.lineage().isComplete()).isTrue();
+        batch.send();
+        assertWritten(executing);
+      }
+      batch.add("GET", "k");
+      try (LineageScope reading = Antipode.scope()) {
+        batch.send();
+        assertThat(reading.lineage().isEmpty()).as("SCOPE-15").isTrue();
+      }
+    }
+    for (boolean happens : List.of(true, false)) {
+      try (TestClient.Transaction transaction = posts.transaction()) {
+        try (LineageScope queueing = Antipode.scope()) {
+          transaction.multi();
+          transaction.add("SET", "k", "v");
+        }
+        try (LineageScope executing = Antipode.scope()) {
+          if (happens) {
+            transaction.exec();
+            assertWritten(executing);
+          } else {
+            transaction.discard();
+            assertThat(executing.lineage().isEmpty() && executing.lineage().isComplete()).isTrue();
+          }
+        }
+      }
+    }
+  }
 }
