@@ -15,6 +15,8 @@ public enum UnprovenKind {
   CONNECTION("AP204", "See that a server of %s runs and lets this process in: antipode doctor URL."),
   /** No server is known yet (BAR-52). */
   NOT_OPENED("AP104", "No server of %s is known yet: wrap its client, or name its servers with replicas(…)."),
+  /** The lineage's name of the store is a registered one's but for case, {@code -} and {@code _} (BAR-6). */
+  MISSPELT("AP107", "A store has one name in every service."),
   /** What lists the servers lists none, or fails (BAR-53). */
   DISCOVERY("AP207", "What lists the servers of %s (replicas(…), a Sentinel, a name service) must name one."),
   /** A setting or a topology in which nothing can be proved. */

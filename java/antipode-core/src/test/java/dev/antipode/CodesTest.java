@@ -128,7 +128,7 @@ class CodesTest {
         .isEqualTo("AP205");
     assertThat(code(Verdict.ELSEWHERE, null)).isEqualTo("AP103");
     assertThat(Stream.of(UnprovenKind.values()).map(kind -> code(Verdict.UNPROVEN, kind)))
-        .containsExactly("AP202", "AP203", "AP204", "AP104", "AP207", "AP208", "AP209", "AP299");
+        .containsExactly("AP202", "AP203", "AP204", "AP104", "AP107", "AP207", "AP208", "AP209", "AP299");
     BarrierResult result = new BarrierResult.Builder(false)
         .judge(() -> Map.of("s", new StoreResult(Verdict.TIMED_OUT, "behind", Duration.ZERO, List.of(), null)))
         .build();

@@ -82,13 +82,13 @@ public final class Barriers {
     BarrierResult result;
     boolean leftOut = false;
     // A store without a single server has nothing to ask, and no needs: that is no pass.
-    if (plan.expected().isEmpty()
+    if (plan.unregistered().isEmpty()
         && needs.stream().allMatch(Need::isVisible)
         && plan.asked().stream().allMatch(asked -> !asked.servers().isEmpty() && asked.gone().isEmpty())) {
       result = result(plan, true, waited, () -> Judgement.judge(plan, needs, waited, looked), false, false);
     } else {
       Map<String, StoreResult> verdicts = Judgement.judge(plan, needs, waited, looked);
-      boolean satisfied = plan.expected().isEmpty()
+      boolean satisfied = plan.unregistered().isEmpty()
           && plan.asked().stream()
               .allMatch(asked -> verdicts.get(asked.store().name()).verdict() == Verdict.VISIBLE);
       leftOut = hasLeftOut(verdicts);

@@ -58,7 +58,7 @@ final class FollowedBarriers {
   /** What a barrier would have said without waiting (REC-5). */
   private static FollowedBarrier.Ending ending(Plan plan, List<FollowedWrite> writes, boolean unjudged) {
     List<FollowedBarrier.StoreLook> stores = new ArrayList<>();
-    boolean allSeen = plan.expected().isEmpty();
+    boolean allSeen = plan.unregistered().isEmpty();
     for (Asked asked : plan.asked()) {
       List<FollowedWrite> own = writes.stream().filter(write -> write.server().store() == asked.store()).toList();
       Verdict verdict = verdict(asked, own);
@@ -70,7 +70,7 @@ final class FollowedBarriers {
           FollowedWrite.visibleAfter(judged(own))));
       allSeen &= verdict == Verdict.VISIBLE;
     }
-    for (String name : plan.expected()) { // open branches, too: nobody knows what is to come
+    for (String name : plan.unregistered().keySet()) { // open branches, too: nobody knows what is to come
       stores.add(unfollowed(name, Verdict.UNPROVEN));
     }
     for (String name : plan.elsewhere()) {

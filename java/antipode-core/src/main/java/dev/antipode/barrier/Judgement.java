@@ -45,12 +45,8 @@ final class Judgement {
       verdicts.putIfAbsent(
           asked.store().name(), new StoreResult(Verdict.NOT_YET, "in dry-run: recorded, not waited for"));
     }
-    for (String name : plan.expected()) {
-      String reason =
-          name.equals(Branches.STORE) ? Branches.REASON : "listed in ANTIPODE_STORES, and not registered yet";
-      UnprovenKind kind = name.equals(Branches.STORE) ? UnprovenKind.OTHER : UnprovenKind.NOT_OPENED;
-      verdicts.put(name, new StoreResult(Verdict.UNPROVEN, reason, Duration.ZERO, List.of(), kind));
-    }
+    plan.unregistered().forEach((name, answer) -> verdicts.put(
+        name, new StoreResult(Verdict.UNPROVEN, answer.reason(), Duration.ZERO, List.of(), answer.kind())));
     for (String name : plan.elsewhere()) {
       verdicts.put(name, new StoreResult(Verdict.ELSEWHERE, "not registered in this process"));
     }

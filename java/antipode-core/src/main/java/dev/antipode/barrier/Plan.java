@@ -6,9 +6,11 @@ import dev.antipode.PendingWrite;
 import dev.antipode.Policy;
 import dev.antipode.Reach;
 import dev.antipode.shim.Registry;
+import dev.antipode.shim.Visibility;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 
 /**
  * One barrier, before anything is waited for.
@@ -17,8 +19,8 @@ import java.util.List;
  * @param lineage what is waited for
  * @param asked the stores that are waited for
  * @param elsewhere stores of the lineage that this process has not registered
- * @param expected those of them that {@code ANTIPODE_STORES} says it will register: unproven until then (BAR-7); and
- *     {@code antipode-branches} where a branch is open (BRANCH-18)
+ * @param unregistered those that are unproven, and why: a misspelt one (BAR-6), one that {@code ANTIPODE_STORES} says this
+ *     process will register (BAR-7), {@code antipode-branches} where a branch is open (BRANCH-18)
  * @param recorded stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49)
  * @param switchedOff stores in mode off: not judged, so that the result is not complete (BAR-49)
  * @param timeout nanoseconds
@@ -38,7 +40,7 @@ record Plan(
     Lineage lineage,
     List<Asked> asked,
     List<String> elsewhere,
-    List<String> expected,
+    Map<String, Visibility> unregistered,
     List<Asked> recorded,
     List<String> switchedOff,
     long timeout,
@@ -74,7 +76,7 @@ record Plan(
   }
 
   private Plan of(List<Asked> stores) {
-    return new Plan(scope, lineage, stores, elsewhere, expected, recorded, switchedOff, timeout, reach, onTimeout,
+    return new Plan(scope, lineage, stores, elsewhere, unregistered, recorded, switchedOff, timeout, reach, onTimeout,
         onUnproven, onVacuous, requireComplete, dryRun, expiredBranches, names, inDoubt);
   }
 
@@ -82,7 +84,7 @@ record Plan(
   boolean isVacuous() {
     return !elsewhere.isEmpty()
         && asked.isEmpty()
-        && expected.isEmpty()
+        && unregistered.isEmpty()
         && recorded.isEmpty()
         && switchedOff.isEmpty();
   }
@@ -92,7 +94,7 @@ record Plan(
     return expiredBranches
         || !inDoubt.isEmpty()
         || !elsewhere.isEmpty()
-        || !expected.isEmpty()
+        || !unregistered.isEmpty()
         || !switchedOff.isEmpty()
         || !(lineage.isComplete() || lineage.isComplete(askedNames()))
         || (scope != null && scope.gaps().stream().anyMatch(gap -> gap.reason().equals("seal")));

@@ -11,14 +11,18 @@ import dev.antipode.Policy;
 import dev.antipode.Reach;
 import dev.antipode.Settings;
 import dev.antipode.UnflushedChanges;
+import dev.antipode.UnprovenKind;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.observer.Observers;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
+import dev.antipode.shim.Visibility;
 import dev.antipode.telemetry.CallSite;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -30,7 +34,13 @@ final class Planner {
   static final Duration LONG = Duration.ofSeconds(60);
 
   private static final int MOST_NAMES = 1024;
-  private static final Map<String, Long> CHECKED = new ConcurrentHashMap<>(); // name to the registry's generation
+  private static final Map<String, Twins> CHECKED = new ConcurrentHashMap<>(); // by the lineage's name
+  private static final Visibility EXPECTED =
+      Visibility.unproven("listed in ANTIPODE_STORES, and not registered yet", UnprovenKind.NOT_OPENED);
+  private static final Visibility OPEN_BRANCHES = Visibility.unproven(Branches.REASON);
+
+  /** Registered stores whose names differ from a lineage's in case, - and _ only, in one generation of the registry. */
+  private record Twins(long generation, List<String> names) {}
 
   private Planner() {}
 
@@ -70,7 +80,7 @@ final class Planner {
     boolean isOwn = reach == Reach.REPLICA;
     List<Asked> asked = new ArrayList<>(2);
     List<String> elsewhere = new ArrayList<>(0);
-    List<String> expected = new ArrayList<>(0);
+    Map<String, Visibility> unregistered = new LinkedHashMap<>(0);
     List<Asked> recorded = new ArrayList<>(0);
     List<String> switchedOff = new ArrayList<>(0);
     boolean dryRun = options.dryRun() || now.mode() == Mode.DRY_RUN;
@@ -78,21 +88,27 @@ final class Planner {
     for (String name : lineage.stores()) {
       if (name.equals(Branches.STORE)) {
         if (Branches.anyOpen(lineage, Clock.systemUTC())) {
-          expected.add(name);
+          unregistered.put(name, OPEN_BRANCHES);
         } else {
           expiredBranches = true;
         }
         continue;
       }
       RegisteredStore store = known.get(name);
-      if (store == null) {
-        checkName(name, known);
+      List<String> twins = store == null ? twins(name, known) : List.of();
+      if (names != null && !names.contains(name) && Collections.disjoint(names, twins)) {
+        continue;
       }
-      if (names != null && !names.contains(name)) {
+      if (!twins.isEmpty()) {
+        unregistered.put(name, misspelt(name, twins));
         continue;
       }
       if (store == null) {
-        (now.stores().contains(name) ? expected : elsewhere).add(name);
+        if (now.stores().contains(name)) {
+          unregistered.put(name, EXPECTED);
+        } else {
+          elsewhere.add(name);
+        }
         continue;
       }
       Mode mode = store.mode();
@@ -108,7 +124,7 @@ final class Planner {
         lineage,
         asked,
         elsewhere,
-        expected,
+        unregistered,
         recorded,
         switchedOff,
         deadline(options.timeout(), scope, asked),
@@ -201,26 +217,28 @@ final class Planner {
     }
   }
 
-  /** Refuses a lineage's store that differs from a registered one in case, - and _ only: a misspelling (BAR-6). */
-  private static void checkName(String name, Registry known) {
-    Long checked = CHECKED.get(name);
-    if (checked != null && checked == known.generation()) {
-      return;
+  /** Return the registered stores of which this name of a lineage's may be a misspelling (BAR-6). */
+  private static List<String> twins(String name, Registry known) {
+    long generation = known.generation();
+    Twins checked = CHECKED.get(name);
+    if (checked != null && checked.generation() == generation) {
+      return checked.names();
     }
     String plain = plain(name);
-    for (RegisteredStore store : known.all()) {
-      if (!store.name().equals(name) && plain(store.name()).equals(plain)) {
-        throw new ConfigurationException(
-            "AP107",
-            ("the lineage names store \"%s\", this process has registered \"%s\": the same name but for case, - "
-                + "and _. A store has one name in every service.")
-                .formatted(name, store.name()));
-      }
-    }
+    List<String> names = known.all().stream()
+        .map(RegisteredStore::name).filter(each -> plain(each).equals(plain)).sorted().toList();
     if (CHECKED.size() >= MOST_NAMES) {
       CHECKED.clear();
     }
-    CHECKED.put(name, known.generation());
+    CHECKED.put(name, new Twins(generation, names));
+    return names;
+  }
+
+  private static Visibility misspelt(String name, List<String> twins) {
+    return Visibility.unproven(
+        "the lineage names store \"%s\", this process has registered \"%s\": the same name but for case, - and _"
+            .formatted(Logs.shown(name), twins.get(0)),
+        UnprovenKind.MISSPELT);
   }
 
   private static String plain(String name) {

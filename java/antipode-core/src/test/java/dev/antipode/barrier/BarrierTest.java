@@ -228,19 +228,6 @@ class BarrierTest {
     }
   }
 
-  /** BAR-6, BAR-7. */
-  @Test
-  void misspeltNamesAndStoresThatAreToCome() {
-    posts(Duration.ZERO).client("a");
-    assertThatThrownBy(() -> Antipode.barrier(PATIENT.lineage(position("Blog_Posts"))))
-        .isInstanceOf(ConfigurationException.class)
-        .hasMessageContaining("same name");
-    Antipode.configure(Settings.defaults().stores("acl"));
-    assertThatThrownBy(() -> Antipode.barrier(PATIENT.lineage(position("acl"))))
-        .isInstanceOf(BarrierUnprovenException.class)
-        .hasMessageContaining("ANTIPODE_STORES");
-  }
-
   /** BAR-13, BAR-30: at once, not at the deadline. */
   @Test
   void aStoreThatRefusesTheQuestionIsUnprovenWithItsWords() {
