@@ -124,7 +124,7 @@ public final class Lineage implements Iterable<WriteId> {
         return new Lineage(PlainText.raised(plain, at, position.counter()));
       }
     }
-    return including(List.of(id));
+    return joined(List.of(id));
   }
 
   /** This lineage and these writes (the paper's {@code append}, as a value). */
@@ -134,9 +134,10 @@ public final class Lineage implements Iterable<WriteId> {
 
   /** This lineage and these writes. */
   public Lineage including(Collection<WriteId> ids) {
-    if (ids.isEmpty()) {
-      return this;
-    }
+    return ids.isEmpty() ? this : ids.size() == 1 ? including(ids.iterator().next()) : joined(ids);
+  }
+
+  private Lineage joined(Collection<WriteId> ids) {
     Map<String, String> sections = new HashMap<>(parts().sections());
     joinInto(sections, sectionsOf(ids));
     return new Lineage(sections, parts().incomplete(), parts().extensions());

@@ -23,6 +23,7 @@ import java.util.function.UnaryOperator;
  */
 public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, ObservedScope {
   private static final ContextKey<LineageScope> KEY = ContextKey.named("antipode-scope");
+  private static final Gap ENDED = new Gap("unscoped", "", "it has ended: what goes on in it may depend on others' writes");
   private static final int MOST_GAPS = 100;
 
   private final ScopeKind kind;
@@ -107,18 +108,30 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
 
   /** The lineage as it is now, to put beside data or to wait for: stores with a write in flight are marked (SCOPE-20). */
   public Lineage lineage() {
+    return lineage(hasEndedHere());
+  }
+
+  private Lineage lineage(boolean ended) {
     UnflushedChanges.look(this);
     if (pending.isEmpty()) {
-      return held();
+      return held(ended);
     }
     synchronized (lock) {
-      return pending.isEmpty() ? held() : held().markedIncomplete(pendingStores());
+      return pending.isEmpty() ? held(ended) : held(ended).markedIncomplete(pendingStores());
     }
   }
 
-  /** The same without these marks, never to be handed out; incomplete while a response stream is ahead of it (PROP-28). */
+  /** The same without these marks, never to be handed out; incomplete anywhere where {@link #passingGaps} are. */
   public Lineage held() {
-    boolean marked = isStreaming() || timesOff.isAny(); // asked before: a stream's lineage is joined before the stream goes
+    return held(hasEndedHere());
+  }
+
+  private boolean hasEndedHere() {
+    return closed && current() == this;
+  }
+
+  private Lineage held(boolean ended) { // streams are asked before: a stream's lineage is joined before the stream goes
+    boolean marked = ended || !streams.open().isEmpty() || timesOff.isAny();
     Lineage now = lineage;
     return marked ? now.markedIncomplete() : now;
   }
@@ -143,10 +156,15 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
   public List<Gap> gaps() {
     synchronized (lock) {
       List<Gap> all = new ArrayList<>(gaps);
-      all.addAll(streams.open());
+      all.addAll(passingGaps());
       all.addAll(timesOff.gaps());
       return all;
     }
+  }
+
+  /** What it lacks as things are now: the lineage of messages in hand (PROP-28), or it is current and has ended (SCOPE-34). */
+  public List<Gap> passingGaps() {
+    return hasEndedHere() ? List.of(ENDED) : streams.open();
   }
 
   /**
@@ -164,7 +182,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
 
   /** What this scope has beyond what it was opened with: what a response carries back (PROP-13). */
   public Lineage additions() {
-    Lineage now = lineage();
+    Lineage now = lineage(false); // also where it has ended just now: it is the response of its own
     Lineage before = inbound;
     return now == before ? Lineage.EMPTY : now.addedTo(before);
   }
@@ -185,9 +203,13 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
 
   /** Adds writes to the lineage. */
   public void append(Collection<WriteId> ids) {
-    if (ids.isEmpty()) {
-      return;
+    if (!ids.isEmpty()) {
+      append(ids, null);
     }
+  }
+
+  private void append(Collection<WriteId> ids, PendingWrite ended) {
+    String store = ids.iterator().next().store();
     boolean late;
     synchronized (lock) {
       late = closed;
@@ -197,11 +219,8 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
         lineage = lineage.including(ids);
         changes.write(ids);
       }
+      pending.remove(ended);
     }
-    appended(late, ids.iterator().next().store());
-  }
-
-  private void appended(boolean late, String store) {
     if (late) {
       ScopeLog.tooLate(store, site);
     } else if (sent) {
@@ -334,11 +353,6 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
     streams.remove(stream);
   }
 
-  /** Whether there are messages in hand whose lineage has not come yet. */
-  public boolean isStreaming() {
-    return !streams.open().isEmpty();
-  }
-
   // Writes in flight
 
   /** Notes a write that is in flight, with the lineage as it is now; copies that leave meanwhile are marked. */
@@ -358,18 +372,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
 
   /** The write has this identifier: {@link #append} and {@link #end} in one step. */
   public void written(PendingWrite write, WriteId id) {
-    boolean late;
-    synchronized (lock) {
-      late = closed;
-      if (late) {
-        lineage = lineage.markedIncomplete(id.store());
-      } else {
-        lineage = lineage.including(id);
-        changes.write(List.of(id));
-      }
-      pending.remove(write);
-    }
-    appended(late, id.store());
+    append(List.of(id), write);
   }
 
   /** The writes that are in flight now, those of unknown outcome included. */

@@ -18,7 +18,7 @@ final class PendingWrites {
   }
 
   void remove(PendingWrite write) {
-    if (all.contains(write)) {
+    if (write != null && all.contains(write)) {
       Set<PendingWrite> fewer = Collections.newSetFromMap(new IdentityHashMap<>());
       fewer.addAll(all);
       fewer.remove(write);

@@ -1,5 +1,6 @@
 package dev.antipode.propagation;
 
+import dev.antipode.Gap;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Logs;
@@ -239,9 +240,8 @@ final class Exchange {
 
   private static Lineage outgoing(LineageScope scope) {
     Lineage lineage = scope.outgoing();
-    if (scope.isStreaming()) {
-      Observers.events().onLineageIncomplete("streaming", "", LineageScope.current(), true);
-    }
+    scope.passingGaps().stream().map(Gap::reason).distinct().forEach(
+        reason -> Observers.events().onLineageIncomplete(reason, "", LineageScope.current(), true));
     if (!scope.pending().isEmpty()) {
       // There is a record of the pending write itself.
       scope.pendingStores().forEach(
