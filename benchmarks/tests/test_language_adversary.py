@@ -34,8 +34,6 @@ def test_a_few_programs_lose_nothing(stage: Stage) -> None:
 LEFT: dict[tuple[Language, str], set[int]] = {
     # Words of libpq behind a refused text, and of an unnamed statement in a failed transaction.
     ("cpp", "postgresql"): {10_048, 10_306, 10_465},
-    # A transaction of Jedis that a kill met before it was sent: the wrapped one sends it late.
-    ("java", "redis"): {10_183},
 }
 """Seeds of programs that give another result than by the plain client; nothing is lost by it."""
 

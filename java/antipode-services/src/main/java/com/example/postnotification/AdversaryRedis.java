@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisException;
@@ -66,21 +65,13 @@ final class AdversaryRedis implements Ways.Store {
   private Link link(String url, boolean isJedis, boolean isPlain, boolean waits) {
     StoreOptions options = StoreOptions.named(name).replicas(replica).waitOnRead(waits);
     if (isJedis) {
-      UnifiedJedis plain = connected(url);
+      UnifiedJedis plain = RedisClient.create(URI.create(url));
       return new JedisLink(isPlain ? plain : AntipodeRedis.wrap(plain, options));
     }
     io.lettuce.core.RedisClient client = io.lettuce.core.RedisClient.create(LettuceLink.RESOURCES, url);
     client.setOptions(ClientOptions.builder().autoReconnect(false).build());
     var plain = client.connect();
     return new LettuceLink(client, isPlain ? plain : AntipodeLettuce.wrap(plain, options));
-  }
-
-  /** Its pool lends no connection that was killed: a wrapped transaction that was not sent does not find out. */
-  private static UnifiedJedis connected(String url) {
-    ConnectionPoolConfig pool = new ConnectionPoolConfig();
-    pool.setTestOnBorrow(true);
-    URI place = URI.create(url);
-    return RedisClient.builder().hostAndPort(place.getHost(), place.getPort()).poolConfig(pool).build();
   }
 
   @Override

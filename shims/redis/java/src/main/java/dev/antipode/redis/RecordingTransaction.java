@@ -299,7 +299,10 @@ public final class RecordingTransaction extends AbstractTransaction {
       throw new IllegalStateException("DISCARD without MULTI");
     }
     try {
-      return inWatch ? unwatch() : "OK"; // nothing was sent yet
+      connection.sendCommand(Protocol.Command.MULTI); // nothing was sent yet: what is lost or refused shows as in Jedis
+      connection.sendCommand(Protocol.Command.DISCARD);
+      Exchange.one(connection, false);
+      return connection.getStatusCodeReply();
     } catch (JedisConnectionException error) {
       broken = true;
       throw error;

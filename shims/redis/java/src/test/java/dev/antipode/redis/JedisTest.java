@@ -14,6 +14,7 @@ import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Registry;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -73,6 +74,21 @@ class JedisTest extends WithServers {
       }
     }
     assertThat(plain.get("k")).isEqualTo("v");
+  }
+
+  @Test
+  void aTransactionThatIsNotExecutedFailsWithItsConnection_SHIM_2() {
+    for (UnifiedJedis each : List.of(servers.client("a"), wrapped())) {
+      try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = each.multi()) {
+        transaction.set("k", "w");
+        assertThat(transaction.discard()).isEqualTo("OK");
+        transaction.multi();
+        transaction.set("k", "w");
+        plain.executeCommand(new CommandArguments(Protocol.Command.CLIENT).add("KILL").add("TYPE").add("normal"));
+        assertThatThrownBy(transaction::discard).isInstanceOf(JedisConnectionException.class);
+        assertThat(scope.pending()).isEmpty();
+      }
+    }
   }
 
   /** Who knows whether it was refused. */
