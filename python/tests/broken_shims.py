@@ -12,8 +12,10 @@ import pytest
 from antipode.memory.node import Cell, Node
 from antipode.need import Need, Proof, Settled, release_all
 from antipode.scope import Scope
-from antipode.shim import NOT_YET, VISIBLE, Server, Shim, Store, Visibility, not_yet, stores
+from antipode.server import ServerPoller
+from antipode.shim import NOT_YET, VISIBLE, Server, Shim, Visibility, not_yet, stores
 from antipode.store import Write
+from antipode.store_servers import RegionStore
 from antipode.testing.conformance import ShimConformance, StoreUnderTest
 from antipode.writeid import Ordered, WriteId
 from memory_under_test import MemoryUnderTest, ObjectsUnderTest
@@ -121,7 +123,7 @@ class JudgesWhatIsListed(PatchedUnderTest):
     """Where a wrap has a list, a client without one is not judged."""
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(Store, "_is_listed", lambda self, listed: True)
+        patch.setattr(RegionStore, "_is_listed", lambda self, listed: True)
 
 
 class ReadsAtOnce(PatchedUnderTest):
@@ -149,34 +151,34 @@ class RefusesUnasked(PatchedUnderTest):
     """Behind waits in vain nobody is asked for."""
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        plain = Server.park
+        plain = ServerPoller.park
 
-        def park(self: Server, need: Need) -> bool:
+        def park(self: ServerPoller, need: Need) -> bool:
             why = self.waiters._overload(need, 0.0, time.monotonic())
             return need.group.settle(need, not_yet(why, overloaded=True)) if why else plain(self, need)
 
-        patch.setattr(Server, "park", park)
+        patch.setattr(ServerPoller, "park", park)
 
 
 class LeavesOutForItsOwnFaults(PatchedUnderTest):
     """An exception of its own counts as a server's silence."""
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(Server, "_refused", lambda self, error, kind=None: self._failed(error, time.monotonic()))
+        patch.setattr(ServerPoller, "_refused", lambda self, error, kind=None: self._failed(error, time.monotonic()))
 
 
 class PassesInTrouble(PatchedUnderTest):
     """What could not be asked for passes."""
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        def answered(self: Server, *_: object) -> None:
+        def answered(self: ServerPoller, *_: object) -> None:
             released: Settled = {}
             for need in self.waiters._take_all():
                 self.waiters._settle(need, VISIBLE, released, Proof(time.monotonic(), self.generation))
             release_all(released)
 
-        patch.setattr(Server, "_refused", answered)
-        patch.setattr(Server, "_failed", answered)
+        patch.setattr(ServerPoller, "_refused", answered)
+        patch.setattr(ServerPoller, "_failed", answered)
 
 
 class HasStaleExceptions(MemoryUnderTest):

@@ -16,12 +16,13 @@ from antipode import need as need_module
 from antipode import server as server_module
 from antipode import waiting
 from antipode.need import Group, Settled, release_all
-from antipode.server import Server
-from antipode.shim import Capabilities, Visibility
+from antipode.server import ServerPoller
+from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import Store
 from antipode.verdict import VISIBLE
 from antipode.writeid import WriteId
 from fakes import FakeShim, Target, fake_store
+from inner import region_store
 from turns import TurnLock, Turns
 
 STORE: Final = "log"
@@ -55,7 +56,7 @@ class Replica(Target):
         return [VISIBLE] * len(ids)
 
 
-class WatchedServer(Server):
+class WatchedServer(ServerPoller):
     """A server of which it is seen when a reset takes effect."""
 
     @property
@@ -74,7 +75,7 @@ class Barrier:
 
     def __init__(self, store: Store, turns: Turns, servers: int = 2) -> None:
         self.replicas = [Replica(self, f"b{number}") for number in range(servers)]
-        self.servers = [WatchedServer(store, each.name, each) for each in self.replicas]
+        self.servers = [WatchedServer(region_store(store), each.name, each) for each in self.replicas]
         self.group = Group(60.0, self._release, None)
         self.group._lock = TurnLock(turns)  # type: ignore[assignment]
         for server in self.servers:
@@ -275,7 +276,7 @@ MUTANTS: Final = {
     ),  # without the lock
     "openIsAState": Mutant(Group, "_open", {"if self._over or ": "if self._over and "}),
     "growsFirst": Mutant(
-        Server,
+        ServerPoller,
         "reset",
         {
             "    self.generation += 1\n": "    pass\n",
@@ -283,7 +284,7 @@ MUTANTS: Final = {
         },
     ),
     "asAsked": Mutant(
-        Server,
+        ServerPoller,
         "_ask",
         {"self._asked_at, self._asked_under)": "self._asked_at, self.generation)", "self._asked_under != ": "None is "},
     ),

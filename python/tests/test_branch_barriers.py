@@ -19,6 +19,7 @@ from antipode.shim import Server
 from antipode.verdict import UnprovenKind, unproven
 from branching import World, eventually, look, open_branch, reason, verdict
 from fakes import Target, always, fake_store
+from inner import region_store
 from scopes import at, positions
 
 
@@ -98,7 +99,7 @@ def test_a_close_that_the_replica_has_not_got_is_still_open(world: World) -> Non
     """BRANCH-13."""
     task, mine = world.hand_over()
     world.orders.freeze("b")
-    antipode.stores()[0]._own.clear()  # a process of region b, which reads there alone
+    region_store(antipode.stores()[0])._own.clear()  # a process of region b, which reads there alone
     antipode.stores()[0].generation += 1
     with antipode.message_scope(task):
         world.posts_a.set("p", "1")

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from antipode.branch_writer import RowWriter
 from antipode.errors import UnfitStoreError
-from antipode.server import Server
+from antipode.shim import Server
 from antipode.store import Store
 from antipode.testing import isolated
 

@@ -13,6 +13,7 @@ from antipode.plan import Asked
 from antipode.shim import StoreOptions, join_store
 from antipode.verdict import NOT_YET, VISIBLE, UnprovenKind
 from fakes import FakeShim, Target, always
+from inner import region_store
 
 WRITE = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
 
@@ -102,8 +103,8 @@ def test_servers_and_who_left_are_named_at_one_time(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(discovery, "CURRENT_S", 60.0)
     listed = Listed(Target("before", always(VISIBLE)))
     store = join_store("posts", FakeShim, StoreOptions(replicas=listed))
-    [source] = store._discoveries.values()
-    gone = store.gone
+    [source] = region_store(store)._discoveries.values()
+    gone = region_store(store).gone
 
     def change(*, own: bool = False) -> Sequence[str]:
         monkeypatch.setattr(store, "gone", gone)
@@ -111,7 +112,7 @@ def test_servers_and_who_left_are_named_at_one_time(monkeypatch: pytest.MonkeyPa
         return gone(own=own)
 
     monkeypatch.setattr(store, "gone", change)
-    asked = Asked.of(store, [], own=False)
+    asked = Asked.of(region_store(store), [], own=False)
     assert [server.address for server in asked.servers] == ["now"]
     assert list(asked.gone) == ["before"]
     assert asked.generation == store.generation

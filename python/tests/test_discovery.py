@@ -6,7 +6,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import antipode
 import pytest
@@ -14,6 +14,7 @@ from antipode import Lineage, UnprovenKind, Verdict, WriteId, discovery
 from antipode.shim import Server, Store, StoreOptions, Visibility, join_store
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import FakeShim, Target, always, fake_store
+from inner import poller, region_store
 
 WRITE = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
 
@@ -325,7 +326,7 @@ def test_a_fork_knows_what_was_known() -> None:
     store = primary_alone()
     pool = with_pool(store)
     for server in store.servers():
-        server.after_fork()
+        poller(server).after_fork()
     store.after_fork()
     assert not judge(0.1).satisfied
     assert pool.asked
@@ -347,7 +348,10 @@ def follow(store: Store, pool: Pool) -> discovery.ClientServers:
     def ask(client: Pool) -> list[Target]:
         return [found] if (found := client.target()) else []
 
-    return store.follow_client(pool, lambda client: client.server, ask, "a pool that may be set anew")
+    return cast(
+        "discovery.ClientServers",
+        store.follow_client(pool, lambda client: client.server, ask, "a pool that may be set anew"),
+    )
 
 
 def test_a_client_is_looked_at_while_it_is_there() -> None:
@@ -358,10 +362,10 @@ def test_a_client_is_looked_at_while_it_is_there() -> None:
     pool.server = Target("first", always(VISIBLE))
     assert judge().complete
     pool.server = Target("second", always(NOT_YET))
-    before = dict(store._discoveries)
+    before = dict(region_store(store)._discoveries)
     assert source.is_due(time.monotonic())
-    assert store.discovery_due(time.monotonic())
-    assert store._discoveries == before
+    assert region_store(store).discovery_due(time.monotonic())
+    assert region_store(store)._discoveries == before
     assert not judge(0.2).satisfied
     assert "second" in store.replicas
 
@@ -379,7 +383,7 @@ def test_the_servers_of_a_client_that_is_gone_stay(reach: str) -> None:
     assert source.is_over
     assert not source.is_due(time.monotonic())
     assert not judge(0.2, reach=reach).satisfied
-    assert source not in store._discoveries.values()
+    assert source not in region_store(store)._discoveries.values()
     assert store.replicas == ("primary", "reader")
 
 
@@ -392,7 +396,7 @@ def test_a_client_that_is_gone_before_it_led_anywhere_is_not_waited_for() -> Non
     del pool
     gc.collect()
     assert judge().complete
-    assert source not in store._discoveries.values()
+    assert source not in region_store(store)._discoveries.values()
 
 
 def test_a_barrier_that_waits_for_a_client_to_be_known_goes_on_where_it_is_gone() -> None:

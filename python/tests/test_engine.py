@@ -18,6 +18,7 @@ from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
 from antipode.verdict import NOT_YET, VISIBLE, not_yet, unproven
 from fakes import FakeShim, Target, always, down, fake_store
+from inner import poller
 
 
 def until(condition: object, seconds: float = 10.0) -> None:
@@ -119,7 +120,7 @@ def test_the_free_path_asks_nothing_and_expires() -> None:
 
         def asked_anew() -> bool:
             """A question from before may be answered behind the expiry: then the next one is waited for."""
-            expired, asked = not server().holds("e1", 5, time.monotonic()), log.asked
+            expired, asked = not poller(server()).holds("e1", 5, time.monotonic()), log.asked
             antipode.barrier()
             return expired and log.asked > asked
 
@@ -154,7 +155,7 @@ def test_proofs_are_dropped_with_another_instance_or_epoch_or_a_step_back(change
     log = log_store()
     log.applied = 10
     antipode.barrier(at(10))
-    assert server().holds("e1", 10, time.monotonic())
+    assert poller(server()).holds("e1", 10, time.monotonic())
     if change == "instance":
         log.instance, log.applied = "i2", 5
     elif change == "epoch":
@@ -162,7 +163,7 @@ def test_proofs_are_dropped_with_another_instance_or_epoch_or_a_step_back(change
     else:
         log.applied = 5
     antipode.barrier(at(11), timeout=0.05, on_timeout="proceed", on_unproven="proceed")
-    assert not server().holds("e1", 10, time.monotonic())
+    assert not poller(server()).holds("e1", 10, time.monotonic())
     assert not antipode.barrier(at(10), timeout=0.05, on_timeout="proceed", on_unproven="proceed").satisfied
 
 
@@ -192,7 +193,7 @@ def test_a_server_that_breaks_off_loses_its_proofs() -> None:
     antipode.barrier(at(10))
     answer, log.answer = log.answer, lambda ids, server: (_ for _ in ()).throw(ConnectionResetError("reset"))
     antipode.barrier(at(11), timeout=0.05, on_timeout="proceed")
-    assert not server().holds("e1", 10, time.monotonic())
+    assert not poller(server()).holds("e1", 10, time.monotonic())
     log.answer = answer
     assert antipode.barrier(at(10), timeout=5).satisfied
 
@@ -271,7 +272,7 @@ def test_a_cancelled_task_gives_its_place_up() -> None:
 
     asyncio.run(main())
     assert registry().need("log").parked_tasks == 0
-    until(lambda: server().waiters.live == 0)
+    until(lambda: poller(server()).waiters.live == 0)
 
 
 def test_two_event_loops_share_the_poller_and_nothing_else() -> None:
@@ -307,7 +308,7 @@ def test_a_forked_child_begins_without_pollers_and_proofs(waiting: bool) -> None
     child = os.fork()
     if child == 0:
         try:
-            assert not server().holds("e1", 5, time.monotonic())
+            assert not poller(server()).holds("e1", 5, time.monotonic())
             assert registry().need("log").parked_threads == 0
             log.applied = 7
             assert antipode.barrier(at(7), timeout=5).satisfied
@@ -330,7 +331,7 @@ def test_the_thread_ends_when_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> N
     log = log_store()
     log.applied = 1
     antipode.barrier(at(1))
-    until(lambda: server()._thread is None)
+    until(lambda: poller(server())._thread is None)
     log.applied = 2
     assert antipode.barrier(at(2), timeout=5).satisfied, "and begins again for the next"
 
@@ -439,18 +440,18 @@ def test_settings_that_cannot_be_read_anew_do_not_end_the_thread_that_asks(monke
     log = log_store()
     log.applied = 1
     assert antipode.barrier(at(1), timeout=5).satisfied
-    thread, answer = server()._thread, log.answer
+    thread, answer = poller(server())._thread, log.answer
     assert thread is not None
     monkeypatch.setenv("ANTIPODE_TIMEOUT_MS", "-1")
     reset_settings()
     log.answer = down
-    until(lambda: server().down)
+    until(lambda: poller(server()).down)
     rounds = log.asked
     until(lambda: log.asked > rounds + 1)
     monkeypatch.delenv("ANTIPODE_TIMEOUT_MS")
     log.answer, log.applied = answer, 2
     assert antipode.barrier(at(2), timeout=5).satisfied
-    assert server()._thread is thread
+    assert poller(server())._thread is thread
 
 
 class OwnPaceShim(FakeShim):

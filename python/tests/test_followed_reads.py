@@ -16,11 +16,12 @@ import jsonschema
 import pytest
 from antipode import Lineage, Ordered, WriteId, counts, digests, following, records, repeats
 from antipode.followed_reads import followed_read
-from antipode.server import Server
+from antipode.shim import Server
 from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE, not_yet, unproven
 from antipode.waiting import wait_for_server
 from fakes import Answer, Target, always, down, fake_store
+from inner import poller
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
@@ -224,7 +225,7 @@ def test_waits_that_timed_out_before_are_no_finding_of_a_later_read(folder: Path
         antipode.barrier(one("k"), timeout=0.02, on_timeout="proceed")
     crowd = threading.Thread(target=lambda: antipode.barrier(one("another"), timeout=20, on_timeout="proceed"))
     crowd.start()
-    wait_for(lambda: store.servers()[0].waiters.live)
+    wait_for(lambda: poller(store.servers()[0]).waiters.live)
     read = store.write_id(b"read", Ordered("", 1))
     target.answer = lambda ids, server: [VISIBLE if write_id == read else NOT_YET for write_id in ids]
     antipode.configure(mode="dry-run", sample=1.0)
@@ -250,7 +251,7 @@ def test_what_is_given_up_in_the_background_is_no_timeout_of_a_barrier(
             assert followed is not None
             followed.over(store.servers()[0])
             wait_for(lambda: not following._followed)
-    assert store.servers()[0].waiters._stuck == {}
+    assert poller(store.servers()[0]).waiters._stuck == {}
 
 
 def test_in_monkey_mode_a_repeated_read_makes_nothing_visible(folder: Path) -> None:

@@ -22,14 +22,14 @@ from antipode import Lineage, Ordered, WriteId, counts, following, records, repe
 from antipode.followed_reads import followed_read
 from antipode.following import FollowedWrite
 from antipode.record_writer import RecordWriter
-from antipode.server import Server
 from antipode.settings import Mode, mode_of
-from antipode.shim import Visibility
+from antipode.shim import Server, Visibility
 from antipode.store import Store
 from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE, Verdict, not_yet, unproven
 from antipode.waiting import wait_for_server
 from fakes import Answer, PushShim, Target, always, down, fake_store
+from inner import poller
 from opentelemetry.sdk.trace import TracerProvider
 
 HERE = "tests/test_following.py:"
@@ -91,7 +91,7 @@ def test_where_nobody_waits_a_server_is_asked_at_leisure() -> None:
 
     store = fake_store("posts", Target("p", moving), shim=PushShim)
     seen: list[FollowedWrite] = []
-    assert following.follow([(store.servers()[0], ONE)], seen.extend) is not None
+    assert following.follow([(poller(store.servers()[0]), ONE)], seen.extend) is not None
     wait_for(lambda: seen)
     assert seen[0].visible_after is not None
     assert asked_at[12] - asked_at[2] > 0.15, "from 5 ms on, a quarter more each time"
@@ -106,7 +106,7 @@ def test_a_barrier_beside_what_is_followed_waits_as_ever() -> None:
     target = Target("p", lambda ids, server: [VISIBLE if there.is_set() else NOT_YET] * len(ids))
     store = fake_store("posts", target, shim=PushShim)
     seen: list[FollowedWrite] = []
-    assert following.follow([(store.servers()[0], ONE)], seen.extend) is not None
+    assert following.follow([(poller(store.servers()[0]), ONE)], seen.extend) is not None
     wait_for(lambda: target.asked > 2)
     passed: list[bool] = []
     later = WriteId.position("posts", "e", 2)
@@ -135,7 +135,7 @@ def test_what_has_ended_is_not_kept() -> None:
     store = fake_store("posts", Target("p", always(VISIBLE)))
     kept = [Kept() for _ in range(50)]
     for each in kept:
-        assert following.follow([(store.servers()[0], ONE)], each.over) is not None
+        assert following.follow([(poller(store.servers()[0]), ONE)], each.over) is not None
     wait_for(lambda: not following._followed)
     left = [weakref.ref(each) for each in kept]
     kept.clear()
@@ -163,9 +163,9 @@ def test_what_is_given_up_before_every_server_has_answered_is_no_finding(monkeyp
     store = fake_store("posts", Target("silent", silent), Target("slow", slow))
     first, second = store.servers()
     found: list[Any] = []
-    followed = following.follow([(first, ONE), (second, ONE)], found.append)
+    followed = following.follow([(poller(first), ONE), (poller(second), ONE)], found.append)
     assert followed is not None
-    give_up, release, released = first.give_up, followed._look._release, threading.Event()
+    give_up, release, released = poller(first).give_up, followed._look._release, threading.Event()
 
     def note() -> None:
         release()
@@ -294,7 +294,7 @@ def test_without_a_thread_nothing_is_raised(folder: Path, monkeypatch: pytest.Mo
         with store.writing("k") as write:  # an orphan
             write.record(Ordered("", 1))
     assert not following._followed
-    assert store.servers()[0].waiters.live == 0
+    assert poller(store.servers()[0]).waiters.live == 0
     read(store, ONE)
     wait_for(lambda: lines_of(folder, "behind"))
     assert len(lines_of(folder, "orphan")) == 1
@@ -338,6 +338,7 @@ def later(seconds: float) -> Answer:
 ENDS_AT_ONCE = """
 import time, antipode
 from antipode.followed_reads import followed_read
+from inner import poller
 from fakes import Target, fake_store
 from antipode.verdict import NOT_YET
 
@@ -363,7 +364,7 @@ def test_a_record_that_is_being_made_is_not_lost_at_the_end() -> None:
         told.append(writes)
 
     store = fake_store("posts", Target("p", always(VISIBLE)))
-    engine = threading.Thread(target=lambda: following.follow([(store.servers()[0], ONE)], over), daemon=True)
+    engine = threading.Thread(target=lambda: following.follow([(poller(store.servers()[0]), ONE)], over), daemon=True)
     engine.start()
     assert began.wait(10)
     threading.Timer(0.05, goes_on.set).start()
@@ -470,7 +471,7 @@ def test_a_mode_that_changes_while_it_is_looked_at_is_seen_next_time(monkeypatch
             antipode.configure(mode="dry-run")
         return found
 
-    monkeypatch.setattr("antipode.store.mode_of", meanwhile)
+    monkeypatch.setattr("antipode.contract.mode_of", meanwhile)
     assert [store.dry_run, store.dry_run] == [False, True]
 
 

@@ -10,11 +10,12 @@ import antipode
 import pytest
 from antipode import Lineage, WriteId, observers
 from antipode.need import Proof
-from antipode.server import Server
-from antipode.shim import Capabilities, Visibility
+from antipode.server import ServerPoller
+from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import Store
 from antipode.verdict import VISIBLE, not_yet
 from fakes import FakeShim, Target, fake_store, until
+from inner import poller
 
 STORE = "log"
 POSITION = WriteId.position(STORE, "e1", 5)
@@ -51,16 +52,16 @@ class Place:
 
     def while_looked_at(self, happens: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
         """Have something happen once, when what the last server proved is looked up by the thread that calls this."""
-        looked, thread = Server.kept_proof, threading.current_thread()
+        looked, thread = ServerPoller.kept_proof, threading.current_thread()
 
-        def kept_proof(server: Server, epoch: str, counter: int, since: float) -> Proof | None:
+        def kept_proof(server: ServerPoller, epoch: str, counter: int, since: float) -> Proof | None:
             found = looked(server, epoch, counter, since)
             if server.address == "second" and threading.current_thread() is thread:
-                monkeypatch.setattr(Server, "kept_proof", looked)
+                monkeypatch.setattr(ServerPoller, "kept_proof", looked)
                 happens()
             return found
 
-        monkeypatch.setattr(Server, "kept_proof", kept_proof)
+        monkeypatch.setattr(ServerPoller, "kept_proof", kept_proof)
 
 
 @pytest.fixture(params=[True, False], ids=["repeated", "came in"])
@@ -117,9 +118,11 @@ def test_objects_are_asked_for() -> None:
 def test_servers_are_asked_on_while_barriers_pass(place: Place) -> None:
     """BAR-37, BAR-34: who passes without a question keeps them warm all the same."""
     for _ in range(2):  # the first one may ask
-        passed_at = [server.passed_at for server in place.store.servers()]
+        passed_at = [poller(server).passed_at for server in place.store.servers()]
         assert place.barrier(1.0).satisfied
-    assert all(server.passed_at > before for server, before in zip(place.store.servers(), passed_at, strict=True))
+    assert all(
+        poller(server).passed_at > before for server, before in zip(place.store.servers(), passed_at, strict=True)
+    )
 
 
 def test_a_store_that_is_joined_by_other_options_is_judged_anew() -> None:

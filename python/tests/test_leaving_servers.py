@@ -10,12 +10,13 @@ import antipode
 import pytest
 from antipode import Lineage, Verdict, WriteId, discovery
 from antipode.need import Group, Need, Proof
-from antipode.server import Server
+from antipode.server import ServerPoller
 from antipode.shim import Store, StoreOptions, join_store
 from antipode.verdict import NOT_YET, VISIBLE
 from antipode.waiters import Waiters
 from antipode.waiting import wait_for_server
 from fakes import FakeShim, Target, always, fake_store, until
+from inner import discovery_of, poller, region_store
 from parked_barriers import WRITE, Client, Waiting, follow, is_parked, judged
 
 
@@ -118,17 +119,17 @@ def test_a_server_leaves_before_the_barrier_is_parked_there(monkeypatch: pytest.
     assert server is not None
     threading.Thread(target=wait_for_server, args=(server, WRITE, 60.0), daemon=True).start()
     until(lambda: late.asked)
-    park = Server.park
+    park = ServerPoller.park
 
-    def park_late(self: Server, need: Any) -> bool:
+    def park_late(self: ServerPoller, need: Any) -> bool:
         if self is server and late in listed:
             listed.remove(late)
-            for source in list(store._discoveries.values()):
+            for source in list(region_store(store)._discoveries.values()):
                 source.attempt()
             until(lambda: self.known_under == store.generation)
         return park(self, need)
 
-    monkeypatch.setattr(Server, "park", park_late)
+    monkeypatch.setattr(ServerPoller, "park", park_late)
     result = Waiting().end()
     assert result.satisfied
     assert judged(result) == ["there"]
@@ -146,7 +147,7 @@ def test_a_wait_is_begun_anew_at_a_server_that_has_left(monkeypatch: pytest.Monk
     there.answer = lambda ids, server: [NOT_YET if each == another else VISIBLE for each in ids]
     late.answer = lambda ids, server: [VISIBLE if each == another else NOT_YET for each in ids]
     waiting, other = Waiting(), Waiting(Lineage([another]))
-    until(lambda: store.parked_threads == 2 and left.waiters.live == 1 and stays.waiters.live == 1)
+    until(lambda: store.parked_threads == 2 and poller(left).waiters.live == 1 and poller(stays).waiters.live == 1)
     there.answer = always(NOT_YET)
     listed.remove(there)
     assert judged(other.end()) == ["late"]
@@ -183,7 +184,7 @@ def test_a_client_that_is_gone_is_waited_for_no_more() -> None:
     client = Client(Target("never", always(VISIBLE)))
     source = store.expect_server(client, lambda _: None, "a pool that is not opened")
     waiting = Waiting()
-    until(lambda: source._parked)
+    until(lambda: discovery_of(source)._parked)
     del client
     gc.collect()
     assert waiting.end().complete
@@ -194,21 +195,21 @@ def test_a_wait_is_not_disturbed_where_servers_join_or_are_named_again(monkeypat
     store, listed, late = listed_store()
     store.use_server(Target("own", always(VISIBLE)), listed=True)
     waits: list[Group] = []
-    park = Server.park
+    park = ServerPoller.park
 
-    def parked(self: Server, need: Need) -> bool:
+    def parked(self: ServerPoller, need: Need) -> bool:
         waits.append(need.group)
         return park(self, need)
 
-    monkeypatch.setattr(Server, "park", parked)
+    monkeypatch.setattr(ServerPoller, "park", parked)
     waiting = Waiting()
     until(lambda: is_parked(store))
     server = store.server_at("late")
     assert server is not None
     listed.append(Target("joined", always(VISIBLE)))
-    for source in list(store._discoveries.values()):
+    for source in list(region_store(store)._discoveries.values()):
         source.attempt()
-    until(lambda: server.known_under == store.generation)
+    until(lambda: poller(server).known_under == store.generation)
     asked = late.asked
     until(lambda: late.asked > asked + 2)
     assert len(set(waits)) == 1
@@ -221,9 +222,9 @@ def test_who_goes_on_elsewhere_counts_for_no_row_of_timeouts() -> None:
     [server] = fake_store("posts", Target("late", always(NOT_YET))).servers()
     waiters, group = Waiters(), Group(1.0, lambda: None, None)
     group.has_lost = lambda _: True
-    waiters.add(group.add(WriteId.position("posts", "e", 1), server), 0.0)
-    assert group.end_without(server)
-    assert not group.end_without(server), "one releases it"
+    waiters.add(group.add(WriteId.position("posts", "e", 1), poller(server)), 0.0)
+    assert group.end_without(poller(server))
+    assert not group.end_without(poller(server)), "one releases it"
     for need in group.end():
         waiters.give_up(need, group.since + 0.9)
     assert waiters.live == 0
@@ -236,11 +237,11 @@ def test_what_does_not_stand_is_no_pass_where_the_time_is_over_as_well() -> None
     first, second = fake_store("posts", *(Target(name, always(VISIBLE)) for name in ("first", "second"))).servers()
     group = Group(1.0, lambda: None, None)
     group.has_lost = lambda _: True
-    needs = [group.add(WriteId.position("posts", "e", 1), server) for server in (first, second)]
+    needs = [group.add(WriteId.position("posts", "e", 1), poller(server)) for server in (first, second)]
     for need in needs:
         group.settle(need, VISIBLE, Proof(group.since, need.server.generation))
     first.reset()
-    assert group.end_without(first)
+    assert group.end_without(poller(first))
     assert group.end() == needs[:1]
     assert needs[0].answer is not None
     assert needs[0].answer.verdict is Verdict.NOT_YET

@@ -19,6 +19,7 @@ from antipode.shim import Capabilities, Server, Visibility, join_store
 from antipode.store import StoreOptions, registry
 from antipode.verdict import VISIBLE, Verdict, not_yet
 from fakes import FakeShim, Target, fake_store, until
+from inner import poller, region_store
 
 STORE = "log"
 POSITION = WriteId.position(STORE, "e1", 5)
@@ -85,7 +86,7 @@ def two_servers(*, positions: bool = True, slow: float = 0.0) -> tuple[Replica, 
 
 def waits_for_one(there: Replica, late: Replica) -> bool:
     """Return whether the first one has shown the write, and the other one has said that it has not got it."""
-    return there.server is not None and not there.server.waiters.live and len(late.asked_at) >= 2
+    return there.server is not None and not poller(there.server).waiters.live and len(late.asked_at) >= 2
 
 
 class Waiting:
@@ -174,8 +175,8 @@ def test_an_answer_is_as_old_as_its_question() -> None:
     assert antipode.barrier(Lineage([POSITION]), timeout=60).satisfied
     [server] = registry().need(STORE).servers()
     asked_at = slow.asked_at[0]
-    assert server.holds("e1", 5, asked_at + 0.49)
-    assert not server.holds("e1", 5, asked_at + 0.52)
+    assert poller(server).holds("e1", 5, asked_at + 0.49)
+    assert not poller(server).holds("e1", 5, asked_at + 0.52)
 
 
 def test_complete_and_region_wants_one_instant_within_the_call() -> None:
@@ -284,7 +285,7 @@ def test_the_proof_that_is_kept_is_of_the_servers_of_the_end() -> None:
     def join(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         answers = there._judge(ids, server)
         found.append(late)
-        for source in list(server.store._discoveries.values()):
+        for source in list(region_store(server.store)._discoveries.values()):
             source.attempt()
         return answers
 

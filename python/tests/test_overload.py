@@ -12,12 +12,13 @@ from typing import Any, NoReturn
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Ordered, UnprovenKind, Verdict, WriteId
-from antipode import store as store_module
+from antipode import Lineage, Ordered, UnprovenKind, Verdict, WriteId, contract
+from antipode.server import ServerPoller
 from antipode.shim import Server
 from antipode.store import registry
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import Target, always, fake_store
+from inner import poller
 from test_engine import Log, LogShim, at, log_store, server, until
 
 
@@ -186,7 +187,7 @@ def objects(count: int, prefix: str = "g") -> Lineage:
 
 def test_entries_are_bounded_by_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """BAR-60."""
-    monkeypatch.setattr(store_module, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(contract, "MOST_ENTRIES", 10)
     target = Target("s0", always(NOT_YET))
     store = fake_store("s", target, Target("s1", always(NOT_YET)))
     waiting = threading.Thread(target=lambda: antipode.barrier(objects(7), timeout=60))
@@ -211,13 +212,13 @@ def test_entries_are_bounded_by_store(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_deadline_holds_while_a_barrier_is_parked(monkeypatch: pytest.MonkeyPatch) -> None:
     """BAR-28, BAR-60: parking 400 entries would take four seconds here."""
     fake_store("s", Target("s0", always(NOT_YET)))
-    park = Server.park
+    park = ServerPoller.park
 
-    def slow(self: Server, need: Any) -> bool:
+    def slow(self: ServerPoller, need: Any) -> bool:
         time.sleep(0.01)
         return park(self, need)
 
-    monkeypatch.setattr(Server, "park", slow)
+    monkeypatch.setattr(ServerPoller, "park", slow)
     began = time.monotonic()
     assert not antipode.barrier(objects(400), timeout=0.2, on_timeout="proceed").satisfied
     assert time.monotonic() - began < 2
@@ -245,12 +246,12 @@ def test_unknown_epochs_are_bounded_and_forgotten() -> None:
     for number in range(30):
         ids = [WriteId.position("log", f"u{number}x{each}", 7) for each in range(50)]
         antipode.barrier(Lineage(ids), timeout=0, on_unproven="proceed", on_timeout="proceed")
-    kept = server().waiters._unknown
+    kept = poller(server()).waiters._unknown
     assert 0 < len(kept) <= 1000
     now = time.monotonic()
-    server().waiters._forget_old(now + 9)
+    poller(server()).waiters._forget_old(now + 9)
     assert kept
-    server().waiters._forget_old(now + 11)
+    poller(server()).waiters._forget_old(now + 11)
     assert not kept
 
 
@@ -286,5 +287,5 @@ def test_an_event_loop_that_is_closed_gives_the_places_back(answered: bool) -> N
     if answered:
         log.applied = 5
     until(lambda: (store.parked_tasks, store.parked_entries) == (0, 0))
-    until(lambda: server().waiters.live == 0)
+    until(lambda: poller(server()).waiters.live == 0)
     task._log_destroy_pending = False  # type: ignore[attr-defined]

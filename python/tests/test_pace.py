@@ -17,6 +17,7 @@ from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
 from antipode.verdict import VISIBLE, not_yet
 from fakes import PushShim, Target, fake_store, until
+from inner import poller
 from parked_barriers import Waiting
 
 DATA: Final = ("instance", "epoch")
@@ -250,7 +251,7 @@ def followed(request: pytest.FixtureRequest) -> Target:
     antipode.configure(poll=request.param)
     target = Target("p", lambda ids, server: [not_yet("later")] * len(ids))
     [server] = fake_store("posts", target).servers()
-    following.follow([(server, WriteId.position("posts", "e", 1))], lambda _: None)
+    following.follow([(poller(server), WriteId.position("posts", "e", 1))], lambda _: None)
     until(lambda: target.asked >= 2)  # its first look, and what is followed behind it
     return target
 
@@ -268,7 +269,7 @@ def test_a_barrier_behind_what_is_followed_is_asked_for_at_once(followed: Target
 def test_behind_a_barrier_a_server_is_asked_no_more_at_leisure(followed: Target) -> None:
     """REC-21, BAR-38: the interval begins anew, however long it had become."""
     [server] = registry().need("posts").servers()
-    server._pace._interval = 15.0  # as after a dozen questions
+    poller(server)._pace._interval = 15.0  # as after a dozen questions
     asked = followed.asked
     waiting = Waiting(Lineage([WriteId.position("posts", "e", 2)]))
     until(lambda: followed.asked >= asked + 2, 10.0)
@@ -284,7 +285,7 @@ def test_a_push_that_came_with_an_answer_is_asked_for_soon() -> None:
         new = [write_id for write_id in ids if write_id not in told]
         told.update(new)
         if new:
-            server._pace._interval = 20.0
+            poller(server)._pace._interval = 20.0
             server.on_change()
         return [not_yet("later") if write_id in new else VISIBLE for write_id in ids]
 

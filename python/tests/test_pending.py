@@ -15,7 +15,8 @@ from antipode import Lineage, PendingWriteError, WriteId
 from antipode.pending import PendingWrite
 from antipode.scope import Scope, open_scope
 from antipode.scope_context import activate
-from antipode.store import Store, StoreOptions
+from antipode.store import StoreOptions
+from antipode.store_servers import RegionStore
 from antipode.writeid import Ordered
 from fakes import FakeShim
 from hypothesis import given
@@ -336,7 +337,7 @@ def test_an_upper_bound_is_not_checked() -> None:
 
 
 def test_an_object_is_recorded_by_its_key() -> None:
-    store = Store("kv", FakeShim, StoreOptions())
+    store = RegionStore("kv", FakeShim, StoreOptions())
     with activate(Scope()) as scope:
         store.begin(b"k").record(Ordered("", 7))
     assert scope.lineage.serialize() == "1~kv.k..7"

@@ -18,6 +18,7 @@ from antipode.shim import Server, Store, StoreOptions, Visibility, join_store
 from antipode.trust import Caller
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import FakeShim, Target, always, fake_store, until
+from inner import discovery_of, poller, region_store
 from parked_barriers import WRITE, Client, Waiting, follow, is_parked, judged
 
 
@@ -114,7 +115,7 @@ def test_a_server_that_left_while_another_one_was_waited_for_is_named() -> None:
     waiting = Waiting()
     until(lambda: there.asked and late.asked >= 2)
     listed.remove(there)
-    for source in list(store._discoveries.values()):
+    for source in list(region_store(store)._discoveries.values()):
         source.attempt()
     late.answer = always(VISIBLE)
     result = waiting.end()
@@ -133,7 +134,7 @@ def test_where_the_server_left_that_cannot_show_it_the_others_decide() -> None:
     waiting = Waiting()
     until(lambda: lost.asked and late.asked)
     listed.remove(lost)
-    for source in list(store._discoveries.values()):
+    for source in list(region_store(store)._discoveries.values()):
         source.attempt()
     lost.answer = always(antipode.verdict.unproven("it is another history"))
     late.answer = always(VISIBLE)
@@ -230,7 +231,7 @@ def test_an_owner_names_its_servers_once_for_all_writes(monkeypatch: pytest.Monk
     calls: list[None] = []
     servers = store.servers
 
-    def joining(**options: bool) -> list[Server]:
+    def joining(**options: bool) -> Sequence[Server]:
         calls.append(None)
         if len(calls) == 2:
             store.use_server(Target("joined", always(VISIBLE)))
@@ -262,14 +263,14 @@ def test_a_client_that_changed_before_and_is_led_elsewhere_during_the_wait() -> 
     client.said = "B"
     goes.clear()
     waiting = Waiting()
-    until(lambda: source._parked)
+    until(lambda: discovery_of(source)._parked)
     asked = first.asked
     goes.set()
     until(lambda: first.asked > asked + 1)
     goes.clear()
     client.leads_to, client.said = second, "C"
     first.answer = always(VISIBLE)
-    until(lambda: source._parked or waiting.result)
+    until(lambda: discovery_of(source)._parked or waiting.result)
     assert waiting.result is None
     goes.set()
     until(lambda: second.asked >= 2)
@@ -286,7 +287,7 @@ def test_no_pass_while_a_client_is_about_to_name_other_servers(monkeypatch: pyte
     follow(store, client)
     assert antipode.barrier(WRITE, timeout=60).satisfied
     inside, outside = threading.Event(), threading.Event()
-    take = store.take_answer
+    take = region_store(store).take_answer
 
     def slow(*answer: Any) -> Any:
         inside.set()
@@ -329,7 +330,7 @@ def test_each_write_is_waited_for_at_each_server_that_is_known_by_then() -> None
     client = Client(first)
     goes = threading.Event()
     source = store.follow_client(client, lambda it: it.leads_to, lambda it: [it.leads_to] * goes.wait(60), "a client")
-    divide = source._divide
+    divide = discovery_of(source)._divide
     parts: list[Need] = []
 
     def divide_and_join(need: Need) -> bool:
@@ -338,9 +339,9 @@ def test_each_write_is_waited_for_at_each_server_that_is_known_by_then() -> None
             named(source, first, second)
         return divide(need)
 
-    source._divide = divide_and_join  # type: ignore[method-assign]
+    discovery_of(source)._divide = divide_and_join  # type: ignore[method-assign]
     waiting = Waiting(two, timeout=3.0)
-    until(lambda: len(source._parked) == 2)
+    until(lambda: len(discovery_of(source)._parked) == 2)
     goes.set()
     result = waiting.end()
     assert len(parts) == 2
@@ -365,9 +366,13 @@ def test_a_write_that_was_not_asked_for_is_not_visible() -> None:
     known = store.use_server(Target("first", always(VISIBLE)))
     unknown = store.expect_server(Client(Target("later", always(VISIBLE))), lambda _: None, "a pool")
     group = Group(1.0, lambda: None, None)
-    needs = [Need(ids[0], unknown, group), Need(ids[0], known, group), Need(ids[1], unknown, group)]
+    needs = [
+        Need(ids[0], discovery_of(unknown), group),
+        Need(ids[0], poller(known), group),
+        Need(ids[1], discovery_of(unknown), group),
+    ]
     needs[0].divided = True
     needs[0].answer = needs[1].answer = VISIBLE
     for own in (needs, needs[:2]):
-        found = _judge_store(Asked(store, ids, [unknown], 0), own, 1.0, looked=False)
+        found = _judge_store(Asked(region_store(store), ids, [discovery_of(unknown)], 0), own, 1.0, looked=False)
         assert found.verdict is Verdict.TIMED_OUT

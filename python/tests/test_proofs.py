@@ -18,6 +18,7 @@ from antipode.store import registry
 from antipode.verdict import VISIBLE, not_yet
 from antipode.waiters import Waiters
 from fakes import FakeShim, Target, fake_store
+from inner import poller
 
 STORE = "log"
 
@@ -73,7 +74,7 @@ def test_an_answer_that_was_overtaken_settles_nobody(shim: type[FakeShim], wante
     with pytest.raises(antipode.BarrierTimeout):
         antipode.barrier(Lineage([wanted]), timeout=0.3)
     assert target.times == 0
-    assert not server.holds("e1", 5, time.monotonic())
+    assert not poller(server).holds("e1", 5, time.monotonic())
 
 
 @SHIMS
@@ -114,15 +115,15 @@ def test_an_answer_from_before_the_data_were_replaced_proves_nothing_for_later()
     lineage = Lineage([POSITION])
     [server] = registry().need(STORE).servers()
     assert antipode.barrier(lineage, timeout=5).satisfied
-    assert server.holds("e1", 5, time.monotonic())
+    assert poller(server).holds("e1", 5, time.monotonic())
     target.times = 1_000_000
     server.reset()
     with pytest.raises(antipode.BarrierTimeout):
         antipode.barrier(lineage, timeout=0.1)
-    assert not server.holds("e1", 5, time.monotonic())
+    assert not poller(server).holds("e1", 5, time.monotonic())
     target.times = 0
     assert antipode.barrier(lineage, timeout=5).satisfied
-    assert server.holds("e1", 5, time.monotonic())
+    assert poller(server).holds("e1", 5, time.monotonic())
 
 
 def test_needs_that_were_given_up_do_not_pile_up_behind_one_that_waits() -> None:
@@ -132,7 +133,7 @@ def test_needs_that_were_given_up_do_not_pile_up_behind_one_that_waits() -> None
     queue = PositionQueue()
 
     def need(counter: int) -> Need:
-        return Need(WriteId.position(STORE, "e1", counter), server, Group(1.0, lambda: None, None))
+        return Need(WriteId.position(STORE, "e1", counter), poller(server), Group(1.0, lambda: None, None))
 
     first = need(1)
     queue.push(first)
@@ -151,7 +152,7 @@ def test_needs_come_out_by_position_and_then_as_they_came() -> None:
     fake_store(STORE, Replaced(), shim=PositionShim)
     [server] = registry().need(STORE).servers()
     group, queue = Group(1.0, lambda: None, None), PositionQueue()
-    needs = [Need(WriteId.position(STORE, "e1", counter), server, group) for counter in (3, 1, 2, 1, 3, 1)]
+    needs = [Need(WriteId.position(STORE, "e1", counter), poller(server), group) for counter in (3, 1, 2, 1, 3, 1)]
     for need in needs:
         queue.push(need)
     needs[3].done = True
@@ -171,7 +172,7 @@ def test_what_is_said_of_a_position_says_nothing_of_those_before_it() -> None:
     waiters = Waiters()
 
     def parked(counter: int) -> Need:
-        need = Group(0.1, lambda: None, None).add(WriteId.position(STORE, "e1", counter), server)
+        need = Group(0.1, lambda: None, None).add(WriteId.position(STORE, "e1", counter), poller(server))
         waiters.add(need, 0.0)
         return need
 
@@ -196,7 +197,7 @@ def test_an_epoch_is_unknown_since_the_server_said_so() -> None:
     unknown = not_yet("it does not know e1", unknown_epoch=True)
 
     def parked(timeout: float, since: float) -> Need:
-        need = Group(timeout, lambda: None, None, since).add(WriteId.position(STORE, "e1", 1), server)
+        need = Group(timeout, lambda: None, None, since).add(WriteId.position(STORE, "e1", 1), poller(server))
         waiters.add(need, 0.0)
         return need
 

@@ -14,6 +14,7 @@ from antipode.poller import is_connected
 from antipode.shim import Server, Store, StoreOptions, Visibility, join_store
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import FakeShim, Target, always
+from inner import region_store
 from test_discovery import judge, until
 
 
@@ -156,7 +157,7 @@ def test_a_wrap_that_names_the_readers_servers_and_its_own() -> None:
     connection = Connection()
     servers.reach(connection, writer)
     connection.is_open = False
-    until(lambda: judge().complete and not servers.store._reached[False].servers)
+    until(lambda: judge().complete and not region_store(servers.store)._reached[False].servers)
     assert judge().complete
 
 
@@ -205,7 +206,7 @@ def test_the_free_path_does_not_pass_on_the_servers_of_before(monkeypatch: pytes
         servers.old.answer = always(VISIBLE)
         until(lambda: antipode.barrier() is antipode.barrier())
         connection.is_open = False
-        servers.store._reached[True].ask()
+        region_store(servers.store)._reached[True].ask()
         assert antipode.barrier().stores["posts"].left_out == ("old",)
 
 

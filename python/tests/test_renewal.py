@@ -17,6 +17,7 @@ from antipode.shim import Server, Visibility
 from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import FakeShim, Target, fake_store, until
+from inner import poller
 
 _LIFE_S = 600.0
 _numbers = itertools.count()
@@ -95,7 +96,7 @@ def ask(timeout: float = 30) -> bool:
 
 def grow_old(server: Server, left: float) -> None:
     """Let its connection have so many seconds left."""
-    renewal: Renewal = server._renewal
+    renewal: Renewal = poller(server)._renewal
     assert renewal._made_at is not None
     renewal._made_at = time.monotonic() + left - _LIFE_S
 
@@ -107,13 +108,13 @@ def test_the_one_that_is_there_answers_until_the_next_one_stands(gate: threading
     until(lambda: RenewingShim.begun)
     assert all(ask() for _ in range(20))
     assert len(RenewingShim.made) == RenewingShim.begun == 1
-    generation = server.generation
+    generation = poller(server).generation
     gate.set()
     until(lambda: ask() and len(RenewingShim.made) == 2 and server.session is RenewingShim.made[1])
     old, new = RenewingShim.made
     assert old.is_closed
     assert new.opened_by is not old.opened_by
-    assert server.generation > generation, "what the old one proved is dropped (BAR-33)"
+    assert poller(server).generation > generation, "what the old one proved is dropped (BAR-33)"
     assert RenewingShim.begun == 1, "its time begins anew"
 
 
@@ -145,7 +146,7 @@ def test_the_next_one_answers_nothing_behind_its_own_time(gate: threading.Event,
     grow_old(server, _LIFE_S / 20)
     assert ask()
     until(lambda: RenewingShim.begun)
-    opening = server._renewal._next
+    opening = poller(server)._renewal._next
     assert opening is not None
     opening.began_at -= _LIFE_S
     RenewingShim.leads_to, RenewingShim.renewed_to = "new", "old"  # that was looked up before
@@ -164,7 +165,7 @@ def test_one_that_cannot_be_opened_is_no_silence(gate: threading.Event, server: 
     grow_old(server, _LIFE_S / 20)
     assert all(ask() for _ in range(20))
     until(lambda: RenewingShim.begun)
-    assert not server.down
+    assert not poller(server).down
     assert RenewingShim.begun == 1, "it is not tried again and again"
     grow_old(server, 0)
     assert ask()
@@ -190,7 +191,7 @@ def test_one_that_nobody_wants_any_more_is_closed(gate: threading.Event, server:
     grow_old(server, _LIFE_S / 20)
     assert ask()
     until(lambda: RenewingShim.begun)
-    server.retire()
+    poller(server).retire()
     gate.set()
     until(lambda: len(RenewingShim.made) == 2 and RenewingShim.made[1].is_closed)
     opening = Opening(server)

@@ -17,7 +17,8 @@ from antipode.scope import Scope
 from antipode.scope_context import activate
 from antipode.section import Section
 from antipode.shim import Capabilities, Shim
-from antipode.store import Store, StoreOptions
+from antipode.store import StoreOptions
+from antipode.store_servers import RegionStore
 from antipode.trust import Decision, Direction
 from antipode.writeid import Opaque, Ordered, WriteId
 
@@ -148,7 +149,7 @@ class _HashingShim(Shim):
 @pytest.mark.parametrize("case", cases("wire-hashed-key"))
 def test_hashed_key(case: dict[str, Any]) -> None:
     key = bytes.fromhex(case["key_hex"])
-    store = Store("s", _HashingShim, StoreOptions(hash_keys=case["hash_keys"]))
+    store = RegionStore("s", _HashingShim, StoreOptions(hash_keys=case["hash_keys"]))
     write_id = store.write_id(key, Ordered("e", 1))
     assert Lineage([write_id]).serialize() == f"1~s.{case['spelled']}.e.1"
 
@@ -274,7 +275,7 @@ def test_implausible(case: dict[str, Any]) -> None:
     received = entry_of(case["received"])
     assert isinstance(received.version, Ordered)
     shim = _PositionsShim if received.is_position else _HashingShim
-    store = Store(received.store, shim, StoreOptions())
+    store = RegionStore(received.store, shim, StoreOptions())
     scope = Scope(Lineage.deserialize(case["at_sending"]))
     with activate(scope):
         with store.writing(received.key) as write:

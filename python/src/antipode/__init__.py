@@ -39,12 +39,14 @@ from antipode.result import (
 from antipode.scope import Scope, current_scope
 from antipode.scope_values import Gap, Removed
 from antipode.settings import Mode, Settings, Trust, settings
-from antipode.store import Store, stores
+from antipode.store import Registry, Store, stores
+from antipode.store_servers import RegionStore
 from antipode.verdict import Reach, UnprovenKind, Verdict
 from antipode.writeid import Opaque, Ordered, Version, WriteId
 
 __version__ = "0.1.0"
 
+Registry.store_type = RegionStore
 forks.install()
 observers.add(announcement.Announcement())
 observers.add(records.DryRun())

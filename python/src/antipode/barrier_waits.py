@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from antipode.discovery import Discovery
-from antipode.need import Group, Need
+from antipode.need import Group, JudgedServer, Need
 from antipode.plan import Plan
-from antipode.server import Server
 from antipode.store import Store
 from antipode.verdict import Reach, Verdict, not_yet, unproven
 from antipode.waiting import seconds_left
@@ -31,7 +30,7 @@ class BarrierWaits:
         self._parked: set[Store] = set()
         """The stores at which an earlier wait was parked."""
 
-    def has_lost(self, server: Server) -> bool:
+    def has_lost(self, server: JudgedServer) -> bool:
         """Return whether a server where it waits is none of those that are known by now."""
         own = self.plan.reach is Reach.REPLICA
         changed = [each for each in self.plan.asked if each.store is server.store and each.is_outdated]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from antipode.branch_ids import BranchId
 from antipode.branch_table import CLOSED, table_of
+from antipode.contract import Server
 from antipode.verdict import Verdict, Visibility, not_yet, unproven
 from antipode.writeid import WriteId
-
-if TYPE_CHECKING:
-    from antipode.server import Server
 
 
 def look_for(branches: Sequence[WriteId], server: Server) -> list[Visibility]:

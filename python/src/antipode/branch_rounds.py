@@ -10,17 +10,16 @@ from typing import Final
 from antipode.branch_ids import BranchId, branches_of, without_branches
 from antipode.branch_table import CLOSED, Row, table_of
 from antipode.lineage import EMPTY, Lineage
-from antipode.need import Group, Need
+from antipode.need import Group, JudgedServer, Need, judged_store
 from antipode.plan import Plan, planned_anew
 from antipode.result import StoreResult
-from antipode.server import Server
 from antipode.settings import Mode
 from antipode.store import Store, registry
 from antipode.verdict import UnprovenKind, Verdict
 from antipode.waiting import LOOK_S
 from antipode.writeid import WriteId
 
-Wanted = list[tuple[Server, WriteId]]
+Wanted = list[tuple[JudgedServer, WriteId]]
 Steps = Generator[tuple[Wanted, float], Group, "Resolution"]
 """Yields what to wait for and how long, in seconds; is sent the group when that is over."""
 _LONGEST_LOOK_S: Final = 10 * LOOK_S
@@ -153,7 +152,8 @@ class _Rounds:
         for branch in branches:
             store = registry().get(branch.store)
             out = self._out.get(branch.key, set())
-            servers = [] if store is None else [each for each in store.servers() if each.address not in out]
+            known = [] if store is None else judged_store(store).servers()
+            servers = [each for each in known if each.address not in out]
             if not servers:
                 words = "no server of it answers" if out else "it has no server"
                 self._give_up(branch, Verdict.UNPROVEN, f"{branch} cannot be looked up: {words}")

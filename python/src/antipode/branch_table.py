@@ -5,20 +5,18 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from antipode.branch_ids import ROW_LIFE_S, BranchId
+from antipode.contract import Server, Store
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.lineage import Lineage
 from antipode.recent import Recent
 from antipode.seal import SealState, open_seal, seal
 from antipode.seal_keys import Keys
+from antipode.store import registry
 from antipode.trust import TrustSettings, judge_message_in, judge_message_out, trust_settings
 from antipode.wire import MAX_BYTES
-
-if TYPE_CHECKING:
-    from antipode.server import Server
-    from antipode.store import Store
 
 
 class BranchTable(ABC):
@@ -112,8 +110,6 @@ def checked_store(value: Any) -> str:
 
     `value` is a wrapped client, a Store, or a name.
     """
-    from antipode.store import Store, registry
-
     store = registry().need(value) if isinstance(value, str) else value if isinstance(value, Store) else _behind(value)
     if not isinstance(store, Store):
         raise ConfigurationError(
@@ -132,8 +128,6 @@ def checked_store(value: Any) -> str:
 
 def _behind(client: Any) -> Any:
     """The store that a client was wrapped for; None where it is no wrapped client."""
-    from antipode.store import Store
-
     for name in ("_antipode", "_antipode_flow", "_joined", "_store"):
         found = getattr(client, name, None)
         binding = getattr(found, "binding", found)

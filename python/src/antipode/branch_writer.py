@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from antipode import logs
+from antipode.contract import Server, Store
 from antipode.errors import ConfigurationError
-from antipode.server import Server
-from antipode.store import Store
 
 _T = TypeVar("_T")
 TIMEOUT_S: Final = 1.0

@@ -77,6 +77,18 @@ class Branch:
                 code="AP119",
             )
 
+    def close_carried(self, scope: Scope) -> None:
+        """Close the branches of a carried scope; to the caller a store's refusal says nothing (BRANCH-10)."""
+        try:
+            close_scope(scope)
+        except Exception as error:
+            logs.warn(
+                f"branch {scope.site}",
+                "a carried function ended, and its branch could not be closed: barriers will find it abandoned. "
+                f"{error}",
+                code="AP210",
+            )
+
     def end(self) -> None:
         """What leaves from now on is no task's."""
         with self._lock:
@@ -157,18 +169,6 @@ def close_scope(scope: Scope) -> None:
     for branch in scope.tasks:
         _write(branch, scope.additions())
         scope.has_closed(branch)
-
-
-def close_carried(scope: Scope) -> None:
-    """`close_scope` at the end of a carried function, to whose caller a store's refusal says nothing (BRANCH-10)."""
-    try:
-        close_scope(scope)
-    except Exception as error:
-        logs.warn(
-            f"branch {scope.site}",
-            f"a carried function ended, and its branch could not be closed: barriers will find it abandoned. {error}",
-            code="AP210",
-        )
 
 
 def _needed_scope() -> Scope:

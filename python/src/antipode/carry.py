@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ParamSpec, TypeVar, cast
 
 from antipode import unflushed
-from antipode.branches import Branch, close_carried
 from antipode.errors import ConfigurationError
 from antipode.observers import events
 from antipode.scope import Scope, current_scope
@@ -32,13 +31,13 @@ def carry(function: Callable[_P, _R]) -> Callable[_P, _R]:
     block = None if scope is None else current_block(scope)
     if scope is not None:
         unflushed.look(scope)  # here, in the task that may use a session: where the work runs nobody sees it (SCOPE-27)
-    if scope is not None and isinstance(block, Branch):
+    if scope is not None and block is not None:
         taken = block.take(scope.lineage)
         if taken is not None:
             own = Scope(taken[1], kind="detached")
             own.be_task_of(taken[0])
             events.on_scopes_joined(scope, own)
-            return _task(function, own)
+            return _task(function, own, block.close_carried)
     context = contextvars.copy_context()
     holding = scope is not None and scope.kind == "detached"
     if scope is not None and holding:
@@ -57,8 +56,8 @@ def carry(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return _carried(function, run_here, lambda: _Run(scope, released))
 
 
-def _task(function: Callable[_P, _R], scope: Scope) -> Callable[_P, _R]:
-    """A function that is the task of a branch (BRANCH-9)."""
+def _task(function: Callable[_P, _R], scope: Scope, close: Callable[[Scope], None]) -> Callable[_P, _R]:
+    """Return a function that is the task of a branch; `close` closes that where it returns (BRANCH-9)."""
     context = contextvars.copy_context()
     begun = iter([True])
 
@@ -68,7 +67,7 @@ def _task(function: Callable[_P, _R], scope: Scope) -> Callable[_P, _R]:
                 "a function carried in a branch() is one task and runs once: carry it anew for each run",
                 code="AP117",
             )
-        return _Run(scope, scope.stop, is_task=True)
+        return _Run(scope, scope.stop, close)
 
     def run_inside(*args: Any, **kwargs: Any) -> Any:
         with activate(scope):
@@ -110,9 +109,11 @@ class _Run:
     another's are that one's to close.
     """
 
-    def __init__(self, scope: Scope | None, over: Callable[[], None], *, is_task: bool = False) -> None:
+    def __init__(
+        self, scope: Scope | None, over: Callable[[], None], close: Callable[[Scope], None] | None = None
+    ) -> None:
         self._scope = scope
-        self._is_task = is_task
+        self._close_task = close
         self.over = over
 
     def result(self, returned: Any) -> Any:
@@ -125,7 +126,7 @@ class _Run:
             return self._stepped(returned)
         elif inspect.isasyncgen(returned):
             return self._stepped_async(returned)
-        elif inspect.iscoroutine(returned) or (self._is_task and inspect.isawaitable(returned)):
+        elif inspect.iscoroutine(returned) or (self._close_task is not None and inspect.isawaitable(returned)):
             return self.awaited(returned)  # any other awaitable stays what it is: `async with` takes some
         else:
             try:
@@ -199,11 +200,11 @@ class _Run:
             asyncio.get_running_loop().run_in_executor(None, self.result, None)
 
     def _has_branches(self) -> bool:
-        return self._is_task and self._scope is not None and bool(self._scope.tasks)
+        return self._close_task is not None and self._scope is not None and bool(self._scope.tasks)
 
     def _close(self) -> None:
-        if self._scope is not None and self._has_branches():
-            close_carried(self._scope)
+        if self._close_task is not None and self._scope is not None and self._scope.tasks:
+            self._close_task(self._scope)
 
     async def _close_async(self) -> None:
         if self._has_branches():

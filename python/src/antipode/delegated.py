@@ -23,8 +23,7 @@ from antipode import display
 from antipode.answering import MOST_MS, MOST_OCTETS, PATH, answers_trust
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
-from antipode.server import Server
-from antipode.shim import Capabilities, Shim
+from antipode.shim import Capabilities, Server, Shim
 from antipode.store import Store, StoreOptions, join_store
 from antipode.trust import Purpose, judge_request_out, judge_response_in, outgoing_text, trust_settings
 from antipode.verdict import NOT_YET, VISIBLE, Visibility, not_yet, unproven

@@ -6,17 +6,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from antipode import logs
 from antipode.background import Background
 from antipode.errors import ConfigurationError
-from antipode.need import Need, release_all
-from antipode.server import Server
+from antipode.need import JudgedServer, JudgedStore, Need, release_all
+from antipode.server import ServerPoller
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
-
-if TYPE_CHECKING:
-    from antipode.store import Store
 
 REFRESH_S: Final = 5.0
 """The servers are asked for again so often, in seconds (BAR-22)."""
@@ -28,7 +25,7 @@ _PAUSES_S: Final = (0.05, 0.5)
 """Between two questions while somebody waits: the first pause, and the longest."""
 
 
-class Discovery(Server):
+class Discovery(ServerPoller):
     """Stands for the servers that it asks for, as long as nobody has said which they are.
 
     Who waits for a write here waits for that answer, and then at each of the servers. It is never left out, and it
@@ -36,7 +33,7 @@ class Discovery(Server):
     """
 
     def __init__(
-        self, store: Store, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, region: bool, once: bool
+        self, store: JudgedStore, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, region: bool, once: bool
     ) -> None:
         """`ask` returns the servers known now, and may raise. `own`: they are those of a wrapped client; `region`:
         readers of this region may use them (BAR-22). `once`: the first answer is the last."""
@@ -44,7 +41,7 @@ class Discovery(Server):
         self.own = own
         self.region = region
         self.once = once
-        self.servers: Mapping[str, Server] = {}
+        self.servers: Mapping[str, JudgedServer] = {}
         """By address: those of the last answer that was not empty."""
         self._ask_for = ask
         self._given_at: float | None = None
@@ -245,7 +242,7 @@ class ClientServers(Discovery):
 
     def __init__(
         self,
-        store: Store,
+        store: JudgedStore,
         name: str,
         client: Any,
         look: Callable[[Any], object],

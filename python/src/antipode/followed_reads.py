@@ -19,14 +19,15 @@ from typing import Any, Final, ParamSpec, TypeVar
 from opentelemetry import trace
 
 from antipode import counts, following, logs, records, repeats, telemetry
+from antipode.contract import Server
 from antipode.digests import digest
 from antipode.following import FollowedWrite
 from antipode.lineage import Lineage
+from antipode.need import JudgedServer, judged_server
 from antipode.otel_context import current_context
 from antipode.reading import Reading
 from antipode.scope import current_scope
 from antipode.scope_values import BarrierLooks
-from antipode.server import Server
 from antipode.settings import settings
 from antipode.site import call_site
 from antipode.store import Store
@@ -131,7 +132,8 @@ class FollowedRead:
         named = {name: version for key, version in (versions or {}).items() for name in (key, hashed_key(key))}
         wanted = [write_id for write_id in self._ids if not self._shown(write_id, named.get(write_id.key))]
         now = time.monotonic()
-        if all(_held(server, write_id, now) for write_id in wanted):
+        judged = judged_server(server)
+        if all(_held(judged, write_id, now) for write_id in wanted):
             self._count("followed_reads")
             return
         if self._looks is not None and self._looks.hold(server.address, wanted):
@@ -139,7 +141,7 @@ class FollowedRead:
         if self._seen is None and value is not None and repeat is not None and settings().repeat_reads:
             self._digest = digest(value())
             self._repeat = None if self._digest is None else repeat
-        if following.follow([(server, write_id) for write_id in wanted], self._followed) is not None:
+        if following.follow([(judged, write_id) for write_id in wanted], self._followed) is not None:
             self._count("followed_reads")
 
     def _shown(self, write_id: WriteId, version: Version | None) -> bool:
@@ -213,7 +215,7 @@ class FollowedRead:
         return _position("wanted", version) | seen_at
 
 
-def _held(server: Server, write_id: WriteId, now: float) -> bool:
+def _held(server: JudgedServer, write_id: WriteId, now: float) -> bool:
     version = write_id.version
     return write_id.is_position and isinstance(version, Ordered) and server.holds(version.epoch, version.counter, now)
 

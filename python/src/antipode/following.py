@@ -10,8 +10,7 @@ from typing import Final
 
 from antipode import logs
 from antipode.background import Background
-from antipode.need import Group, Need
-from antipode.server import Server
+from antipode.need import Group, JudgedServer, Need
 from antipode.verdict import Verdict, Visibility
 from antipode.writeid import WriteId
 
@@ -41,7 +40,7 @@ class FollowedWrite:
         """Seconds until it was seen; None where it was not."""
 
     @property
-    def server(self) -> Server:
+    def server(self) -> JudgedServer:
         """Where it is looked for."""
         return self.need.server
 
@@ -77,7 +76,7 @@ Over = Callable[[Sequence[FollowedWrite]], None]
 class Followed:
     """The writes of one barrier or read. `over` is called once, by whichever thread ends it."""
 
-    def __init__(self, wanted: Iterable[tuple[Server, WriteId]], over: Over) -> None:
+    def __init__(self, wanted: Iterable[tuple[JudgedServer, WriteId]], over: Over) -> None:
         self._over = over
         self._lock = threading.Lock()
         """Held while writes are parked: none is given up before it is parked. Servers' locks are taken under it."""
@@ -185,7 +184,7 @@ _changed = threading.Condition(_lock)
 _thread: threading.Thread | None = None
 
 
-def follow(wanted: Iterable[tuple[Server, WriteId]], over: Over) -> Followed | None:
+def follow(wanted: Iterable[tuple[JudgedServer, WriteId]], over: Over) -> Followed | None:
     """Follows writes; `over` gets them when all are seen, or after 30 s. Never raises.
 
     None where too many are followed, or where the system has nothing left to follow them with.

@@ -9,19 +9,19 @@ from typing import Final, NamedTuple, TypeAlias
 
 from antipode.barrier_log import BarrierLog
 from antipode.lineage import Lineage
+from antipode.need import JudgedServer, JudgedStore
 from antipode.observers import barriers
 from antipode.plan import DEFAULT, Asked, Plan, Timeout, _Default
 from antipode.result import BarrierResult
 from antipode.scope import current_scope
-from antipode.server import Server
 from antipode.settings import settings, settings_generation
-from antipode.store import Store, registry
+from antipode.store import registry
 from antipode.verdict import Reach
 from antipode.writeid import Ordered
 
 _PLAIN: Final = frozenset({None, "raise", "proceed", "as_timeout"})
 _LONG_S: Final = 60.0
-_Positions: TypeAlias = list[tuple[Server, str, int]]
+_Positions: TypeAlias = list[tuple[JudgedServer, str, int]]
 """What a barrier asks for where it asks for positions alone: at which server, epoch and counter."""
 
 
@@ -31,7 +31,7 @@ class _Proof(NamedTuple):
     lineage: Lineage
     registry_generation: int
     settings_generation: int
-    stores: list[tuple[Store, int]]
+    stores: list[tuple[JudgedStore, int]]
     needs: _Positions
     result: BarrierResult
 

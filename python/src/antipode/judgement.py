@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from antipode.branch_ids import BRANCHES
-from antipode.need import Need
+from antipode.need import JudgedServer, Need
 from antipode.plan import Asked, Plan
 from antipode.result import (
     BarrierError,
@@ -18,7 +18,6 @@ from antipode.result import (
     ServerResult,
     StoreResult,
 )
-from antipode.server import Server
 from antipode.settings import settings
 from antipode.verdict import UnprovenKind, Verdict, unproven
 from antipode.writeid import Ordered
@@ -56,7 +55,7 @@ def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> 
 
 
 def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool) -> StoreResult:
-    known: dict[Server, list[Need]] = {server: [] for server in asked.servers}
+    known: dict[JudgedServer, list[Need]] = {server: [] for server in asked.servers}
     for need in needs:
         known.setdefault(need.server, [])
         if not need.divided:
@@ -89,7 +88,7 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
     return StoreResult(Verdict.VISIBLE, reason, min(late, waited) if waited else 0.0, tuple(servers))
 
 
-def _judge_whole(server: Server, needs: Sequence[Need], asked: Asked, *, looked: bool) -> ServerResult:
+def _judge_whole(server: JudgedServer, needs: Sequence[Need], asked: Asked, *, looked: bool) -> ServerResult:
     """Return what a server's needs say of it: nothing is visible at one that was not asked for all (BAR-65)."""
     result = judge_server(server.address, needs, looked=looked)
     if result.verdict is not Verdict.VISIBLE or {need.write_id for need in needs}.issuperset(asked.ids):

@@ -17,17 +17,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from antipode.branch_ids import BRANCHES
+from antipode.contract import Server, Store
 from antipode.settings import settings
 from antipode.verdict import VISIBLE, Verdict, Visibility, not_yet
 from antipode.writeid import Ordered, WriteId
-
-if TYPE_CHECKING:
-    from antipode.server import Server
-    from antipode.store import Store
 
 
 class Proof(NamedTuple):
@@ -39,6 +37,88 @@ class Proof(NamedTuple):
     """The server's at that time."""
     is_kept: bool = False
     """It was asked for others, before anybody asked for this write here."""
+
+
+class JudgedStore(Store):
+    """A store as barriers judge it: with the servers that prove something."""
+
+    @abstractmethod
+    def servers(self, *, own: bool = False, stale: bool = False) -> Sequence[JudgedServer]: ...
+
+    @abstractmethod
+    def take_answer(self, source: Any, targets: Sequence[Any]) -> None:
+        """Let a source have the servers that it names; those that nobody names any more are gone (BAR-54)."""
+
+    @abstractmethod
+    def has_lost(self, server: JudgedServer, now: float) -> bool:
+        """Return whether a server where barriers wait may have left since this was last asked; ask who may say so."""
+
+    @abstractmethod
+    def is_named(self, server: JudgedServer, *, own: bool) -> bool:
+        """Return whether a server is among those of a reach, or is asked who they are."""
+
+    @abstractmethod
+    def gone(self, *, own: bool = False) -> Sequence[str]:
+        """Return the addresses that discovery took away within `left_server`: clients may still go there (BAR-54)."""
+
+    @abstractmethod
+    def discovery_due(self, now: float) -> bool:
+        """Return whether what names the servers is to be asked again, or its answer stands no more (BAR-22)."""
+
+
+def judged_store(store: Store) -> JudgedStore:
+    """Return a registered store as the engine made it."""
+    return cast("JudgedStore", store)
+
+
+def judged_server(server: Server) -> JudgedServer:
+    """Return a store's server as the engine made it."""
+    return cast("JudgedServer", server)
+
+
+class JudgedServer(Server):
+    """A server as barriers judge it: what it has proved, and where they wait."""
+
+    store: JudgedStore
+    generation: int
+    """How often its proofs were dropped. An answer to a question from before may speak of other data."""
+    known_under: int
+    """The generation of the store's servers under which this was last seen to be one of them."""
+    passed_at: float
+    """When a barrier last passed by what is kept: the server is asked on for ten seconds (BAR-37)."""
+
+    @property
+    @abstractmethod
+    def down(self) -> str:
+        """The words of the last failure while the server does not answer, else empty."""
+
+    @abstractmethod
+    def kept_proof(self, epoch: str, counter: int, since: float) -> Proof | None:
+        """Return what proves a position without a question: an answer to others, asked since then (no I/O, no lock)."""
+
+    @abstractmethod
+    def holds(self, epoch: str, counter: int, now: float) -> bool:
+        """Return whether a fresh proof covers this position."""
+
+    @abstractmethod
+    def tell_position(self, epoch: str) -> str:
+        """Return where the server last said that it was, for a person who wants a position of this epoch."""
+
+    @abstractmethod
+    def park(self, need: Need) -> bool:
+        """Wait for a need; return True where it was settled at once and its group is over."""
+
+    @abstractmethod
+    def give_up(self, need: Need) -> None:
+        """Note that the barrier's deadline has passed, or that it was cancelled."""
+
+    @abstractmethod
+    def retire(self) -> None:
+        """End the thread now, and its channel with it: nobody waits here any more."""
+
+    @abstractmethod
+    def after_fork(self) -> None:
+        """Note that this is the child of a fork: the thread, its channel and its proofs stayed with the parent."""
 
 
 class Need:
@@ -70,7 +150,7 @@ class Need:
         """Return what its time-outs count by: the epoch of a position, the key of an object (BAR-40)."""
         return self.epoch if self.counter >= 0 else self.write_id.key
 
-    def __init__(self, write_id: WriteId, server: Server, group: Group) -> None:
+    def __init__(self, write_id: WriteId, server: JudgedServer, group: Group) -> None:
         self.write_id = write_id
         self.branch = write_id.store == BRANCHES
         """It is no write but an open branch, whose row the server is to show."""
@@ -167,7 +247,7 @@ class Group:
         """It only records when the writes are seen: nobody waits for them (dry-run)."""
         self.has_waited = False
         """Not everything was settled when it had been parked."""
-        self.has_lost: Callable[[Server], bool] | None = None
+        self.has_lost: Callable[[JudgedServer], bool] | None = None
         """Whether a server is none of those that are known by now: then it ends, and its barrier names them anew
         (BAR-65). None: it waits where it was parked."""
         self.is_outdated = False
@@ -184,10 +264,10 @@ class Group:
         self._lock = threading.Lock()
         self._over = False
         self._moment = -1e9
-        self._places: tuple[tuple[Store, int], ...] = ()
+        self._places: tuple[tuple[JudgedStore, int], ...] = ()
         self._left = 1  # one for the barrier itself, until it has parked everything
 
-    def add(self, write_id: WriteId, server: Server) -> Need:
+    def add(self, write_id: WriteId, server: JudgedServer) -> Need:
         """One more need; to be parked at its server."""
         need = Need(write_id, server, self)
         self.needs.append(need)
@@ -195,7 +275,7 @@ class Group:
             self._left += 1
         return need
 
-    def divide(self, need: Need, servers: Sequence[Server]) -> Sequence[Need]:
+    def divide(self, need: Need, servers: Sequence[JudgedServer]) -> Sequence[Need]:
         """Return the needs that stand for this one at the servers that it waited to know; none where it is over."""
         with self._lock:
             if self._over or need.done:
@@ -221,11 +301,11 @@ class Group:
         return left
 
     @property
-    def open_at(self) -> set[Server]:
+    def open_at(self) -> set[JudgedServer]:
         """Return the servers that have not settled everything."""
         return {need.server for need in self.needs if not need.done}
 
-    def end_without(self, server: Server) -> bool:
+    def end_without(self, server: JudgedServer) -> bool:
         """End it where a server has left at which it waits; return True for the first who does: he wakes it."""
         if self.has_lost is None or not self.has_lost(server):
             return False
@@ -240,11 +320,11 @@ class Group:
 
         limit: of the barriers of this kind (threads, or tasks) that may be parked a store and process (BAR-39).
         """
-        entries: dict[Server, int] = {}
+        entries: dict[JudgedServer, int] = {}
         for need in self.needs:
             if not need.done:
                 entries[need.server] = entries.get(need.server, 0) + 1
-        stores: dict[Store, int] = {}
+        stores: dict[JudgedStore, int] = {}
         for server, count in entries.items():
             stores[server.store] = max(stores.get(server.store, 0), count)
         for store, count in stores.items():
@@ -377,7 +457,7 @@ class Group:
         self._release()
 
 
-def shown(wanted: Iterable[tuple[Server, WriteId]]) -> list[Need]:
+def shown(wanted: Iterable[tuple[JudgedServer, WriteId]]) -> list[Need]:
     """Return the needs of a barrier that was shown all of it and parked none of them."""
     group = Group(0.0, lambda: None, None)
     for server, write_id in wanted:
@@ -394,7 +474,7 @@ def release_all(settled: Settled) -> None:
     _wake(group for group, is_over in settled.items() if is_over or group.conclude())
 
 
-def end_without(server: Server, groups: Iterable[Group]) -> None:
+def end_without(server: JudgedServer, groups: Iterable[Group]) -> None:
     """Wake those of the barriers that wait at a server and have lost it (BAR-65)."""
     _wake(group for group in groups if group.end_without(server))
 

@@ -14,14 +14,14 @@ from antipode.branch_ids import BRANCHES, BranchId
 from antipode.branch_table import table_of
 from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage, check_lineage
+from antipode.need import JudgedServer, JudgedStore, judged_store
 from antipode.observers import events
 from antipode.pending import PendingWrite
 from antipode.scope import Scope
-from antipode.server import Server
 from antipode.setting_words import did_you_mean
 from antipode.settings import Mode, settings, timeout_of
 from antipode.site import call_site
-from antipode.store import Store, registry
+from antipode.store import registry
 from antipode.verdict import Reach, UnprovenKind, Visibility, unproven
 from antipode.writeid import WriteId
 
@@ -54,9 +54,9 @@ _EXPECTED: Final = unproven("listed in ANTIPODE_STORES, and not registered yet",
 class Asked(NamedTuple):
     """One store that a barrier asks for: the writes to it, and the servers that a pass has to speak of."""
 
-    store: Store
+    store: JudgedStore
     ids: list[WriteId]
-    servers: list[Server]
+    servers: Sequence[JudgedServer]
     generation: int
     """Of the store's set of servers, before these were named."""
     gone: Sequence[str] = ()
@@ -68,7 +68,7 @@ class Asked(NamedTuple):
         return self.store.generation != self.generation
 
     @staticmethod
-    def of(store: Store, ids: list[WriteId], *, own: bool, waits: bool = True) -> Asked:
+    def of(store: JudgedStore, ids: list[WriteId], *, own: bool, waits: bool = True) -> Asked:
         """Return a store with the servers that are known now; `waits`: a barrier is to rely on them."""
         for _ in range(_MOST_TRIES):
             generation = store.generation  # first: what changes meanwhile shows
@@ -112,7 +112,7 @@ class Plan(NamedTuple):
     in_doubt: tuple[PendingWrite, ...] = ()
     """Where the scope's own lineage is judged: its writes to asked stores that are pending or of unknown outcome."""
 
-    def wanted(self) -> Iterator[tuple[Server, WriteId]]:
+    def wanted(self) -> Iterator[tuple[JudgedServer, WriteId]]:
         """Every write, at every server where it has to be seen."""
         for asked in self.asked:
             for server in asked.servers:
@@ -274,7 +274,7 @@ def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, 
         else:
             group = apart.recorded if enforcing and mode is Mode.DRY_RUN else apart.asked
             waits = enforcing and group is apart.asked
-            group.append(Asked.of(store, lineage.of_store(name), own=own, waits=waits))
+            group.append(Asked.of(judged_store(store), lineage.of_store(name), own=own, waits=waits))
     return apart
 
 
@@ -293,10 +293,10 @@ def _follow_branches(apart: _Apart, own: Collection[bytes]) -> None:
         elif store.mode is Mode.OFF:
             apart.branches_unjudged = True
         else:
-            _follow_branch(apart, store, write_id)
+            _follow_branch(apart, judged_store(store), write_id)
 
 
-def _follow_branch(apart: _Apart, store: Store, write_id: WriteId) -> None:
+def _follow_branch(apart: _Apart, store: JudgedStore, write_id: WriteId) -> None:
     there = next((asked for asked in apart.asked if asked.store is store), None)
     if there is None:
         apart.asked.append(Asked(store, [write_id], store.servers(stale=True), store.generation))

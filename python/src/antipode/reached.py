@@ -5,13 +5,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from antipode.discovery import Discovery
-from antipode.server import Server
-
-if TYPE_CHECKING:
-    from antipode.store import Store
+from antipode.need import JudgedServer, JudgedStore
 
 
 class _Connection(NamedTuple):
@@ -27,14 +24,14 @@ class ReachedServers(Discovery):
     no connection leads anywhere it names none.
     """
 
-    def __init__(self, store: Store, *, region: bool) -> None:
+    def __init__(self, store: JudgedStore, *, region: bool) -> None:
         """`region`: readers of this region may use these servers."""
         super().__init__(store, "its open connections", self._targets, own=True, region=region, once=False)
         self._known: Final[dict[int, _Connection]] = {}
         self._taking = threading.Lock()
         """Held while what is known becomes the answer: else a look from before would take a new server away."""
 
-    def reach(self, connection: Any, target: Any, leads: Callable[[Any], bool]) -> Server:
+    def reach(self, connection: Any, target: Any, leads: Callable[[Any], bool]) -> JudgedServer:
         """Note that a connection leads there from now on; return the server, which joins."""
         known, place = self._known, id(connection)
         own = weakref.ref(connection, lambda _: known.pop(place, None))

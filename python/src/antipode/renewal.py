@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from antipode.background import Background
-
-if TYPE_CHECKING:
-    from antipode.server import Server
+from antipode.contract import Server
 
 _QUESTIONS: Final = 10
 """A connection lives for so many questions at least: several servers are to stand together (BAR-55)."""
@@ -34,8 +33,10 @@ _LEAD: Final = 5
 class Renewal:
     """The connection of a server's thread, and the next one. Used by that thread alone."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, close: Callable[[Any], None]) -> None:
+        """`close(session)` ends the connection that is there; the session takes its place, where it is not None."""
         self._server = server
+        self._close_channel = close
         self._made_at: float | None = None
         """When the connection that may be open began to be opened."""
         self._is_new = False
@@ -62,11 +63,11 @@ class Renewal:
             self._next.wait(max(self._server.ask_timeout, 2 * self._opening_s))  # it is further than a new one
         if self._next is not None and (session := self._next.take()) is not None:
             made_at, self._opening_s = self._next.began_at, self._next.seconds
-            self._server.close_channel(session)
+            self._close_channel(session)
             self._made_at = made_at
             left = made_at + life - time.monotonic()  # it may have stood there for long
         if left <= 0:
-            self._server.close_channel()
+            self._close_channel(None)
             self._made_at, self._is_new = time.monotonic(), True
 
     def end_question(self, seconds: float) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from opentelemetry import context as otel
 
+from antipode.branch_ids import BranchId
 from antipode.lineage import Lineage
 from antipode.otel_context import current_context
 
@@ -31,6 +32,12 @@ class HandingOver(Protocol):
 
     def hand_over(self, lineage: Lineage) -> Lineage:
         """Announces a branch in the scope; the lineage for the task's text, of what would leave without it."""
+
+    def take(self, lineage: Lineage) -> tuple[BranchId, Lineage] | None:
+        """Announce a branch in the scope; return it and the lineage that its task begins with. None after the block."""
+
+    def close_carried(self, scope: Scope) -> None:
+        """Close the branches whose task the scope of a carried function is; never raise (BRANCH-10)."""
 
     def check_place(self, place: str) -> None:
         """Refuse a place that may give one text to several takers (BRANCH-28)."""

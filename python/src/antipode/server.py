@@ -10,14 +10,15 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from antipode import logs
 from antipode.background import Background
 from antipode.branch_ids import BRANCHES
 from antipode.branch_lookup import look_for
+from antipode.contract import Watch
 from antipode.errors import ConfigurationError
-from antipode.need import Need, Proof, end_without, release_all
+from antipode.need import JudgedServer, JudgedStore, Need, Proof, end_without, release_all
 from antipode.observers import events
 from antipode.own_faults import is_own_fault
 from antipode.pace import RETRY_S, Pace
@@ -27,20 +28,16 @@ from antipode.renewal import Renewal
 from antipode.settings import Settings, settings
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
 from antipode.waiters import LINGER_S, Waiters
-
-if TYPE_CHECKING:
-    from antipode.shim import Watch
-    from antipode.store import Store
-    from antipode.writeid import WriteId
+from antipode.writeid import WriteId
 
 _WAIT_SLICE_S: Final = 0.1
 _BREATH_S: Final = 0.001
 
 
-class Server:
-    """A server of a store, by its address. `target` is the shim's way to reach it, `session` its own state."""
+class ServerPoller(JudgedServer):
+    """A server of a store, and the thread that asks it."""
 
-    def __init__(self, store: Store, address: str, target: Any) -> None:
+    def __init__(self, store: JudgedStore, address: str, target: Any) -> None:
         self.store = store
         self.address = address
         self.target = target
@@ -65,7 +62,6 @@ class Server:
         self._said: tuple[str, int] | None = None
         """Its position as it last said it: for people, who want to know it when the proofs are dropped, too."""
         self.generation = 0
-        """How often its proofs were dropped. An answer to a question from before may speak of other data."""
         self._asked_under = 0
         self._asked_at = -1e9
         self._answered_at = -1e9
@@ -83,24 +79,17 @@ class Server:
         """Whether anybody has waited since the thread began, and not only followed writes for records."""
         self._wanted_at = -1e9
         self.passed_at = -1e9
-        """When a barrier last passed by what is kept: the server is asked on for ten seconds (BAR-37). The free path
-        sets it: a call for each of its servers would be a twentieth of it."""
-        self.known_under = -1  # the generation of the store's servers under which this was last seen to be one of them
-        self._renewal = Renewal(self)
+        self.known_under = -1
+        self._renewal = Renewal(self, self.close_channel)
         self._reach = Reachability()
 
     # What a shim calls
 
     @property
     def ask_timeout(self) -> float:
-        """How long one question may take, in seconds; then the shim raises."""
         return min(1.0, self._in_force.replica_out_after / 2)
 
     def applied(self, instance: str, epoch: str, positions: Mapping[str, int]) -> None:
-        """What one reply proved: this instance, in this epoch now, has applied each epoch up to the counter.
-
-        Proofs of another instance or epoch are dropped, and all of them where the server went back.
-        """
         now = time.monotonic()
         with self._lock:
             if self._asked_under != self.generation:
@@ -122,10 +111,6 @@ class Server:
         self.store.ages.note(epoch, applied.get(epoch, 0), now)
 
     def begin_question(self) -> None:
-        """Note that a question begins: the ages of what it proves count from now (BAR-34).
-
-        The engine says so before each question; a shim whose `wait` asks several times says it for each.
-        """
         self._asked_at = time.monotonic()
 
     @property
@@ -133,7 +118,6 @@ class Server:
         return self._proofs[0]
 
     def reset(self) -> None:
-        """Drops every proof: the connection or the server's data may be another one (push of a full resync)."""
         with self._lock:
             self.generation += 1
             self._proofs = ({}, Proof(-1e9, self.generation, is_kept=True))
@@ -142,43 +126,35 @@ class Server:
 
     @property
     def interrupted(self) -> bool:
-        """Whether somebody new waits: a blocking `wait` answers now, and is called anew with what is wanted then."""
         return self._poked
 
     @property
     def is_unhurried(self) -> bool:
-        """Whether only records are made of what is asked (REC-21): a `wait` that looks by itself answers at once."""
         return self.waiters.only_follows
 
     def rest(self, lead: float) -> float | None:
-        """Sleep in a blocking `wait`, until it is worth a glance for some seconds; see `Pace.rest`."""
         with self._lock:
             nearest = self.waiters.nearest(self._epoch)
         return self._pace.rest(self._poller, (self._instance, self._epoch), nearest, lead)
 
     @property
     def awaited(self) -> frozenset[WriteId]:
-        """The writes and branches that barriers, or reads, wait for here now: not those that only look or record."""
         with self._lock:
             return self.waiters.awaited
 
     # The free path
 
     def kept_proof(self, epoch: str, counter: int, since: float) -> Proof | None:
-        """Return what proves a position without a question: an answer to others, asked since then (no I/O, no lock)."""
         applied, proof = self._proofs
         return proof if 0 <= counter <= applied.get(epoch, -1) and proof.asked_at >= since else None
 
     def holds(self, epoch: str, counter: int, now: float) -> bool:
-        """Whether a fresh proof covers this position."""
         return self.kept_proof(epoch, counter, now - settings().free_path_ttl) is not None
 
     def applied_in(self, epoch: str) -> int | None:
-        """How far the server was last seen in an epoch; None where it has not said."""
         return self._applied.get(epoch)
 
     def tell_position(self, epoch: str) -> str:
-        """Return where the server last said that it was, for a person who wants a position of this epoch."""
         if self._said is None:
             return "an unknown position"
         own, counter = self._said
@@ -186,7 +162,6 @@ class Server:
 
     @property
     def down(self) -> str:
-        """The words of the last failure while the server does not answer, else empty."""
         return self._reach.words
 
     def is_out(self, now: float) -> bool:
@@ -196,7 +171,6 @@ class Server:
     # Parking and giving up
 
     def park(self, need: Need) -> bool:
-        """Waits for a need; True where it was settled at once and its group is over."""
         now = time.monotonic()
         with self._lock:
             if need.done:  # its barrier has given up meanwhile
@@ -222,7 +196,6 @@ class Server:
         return False
 
     def give_up(self, need: Need) -> None:
-        """The barrier's deadline has passed, or it was cancelled."""
         with self._lock:
             self.waiters.give_up(need, time.monotonic())
 
@@ -357,7 +330,6 @@ class Server:
         return self._called, True
 
     def on_change(self) -> None:
-        """The store's push: something was applied at this server (any thread)."""
         self._pushed = True
         self._pace.growth.note_push()
         if threading.current_thread() is not self._thread:
@@ -485,7 +457,6 @@ class Server:
         poller.close()
 
     def retire(self) -> None:
-        """Nobody waits here any more: the thread ends now, and its channel with it."""
         with self._lock:
             self._wanted_at = self.passed_at = -1e9
             thread = self._thread
@@ -494,7 +465,6 @@ class Server:
             thread.join(2 * self.ask_timeout)
 
     def after_fork(self) -> None:
-        """In the child of a fork: the thread, its channel and its proofs stayed with the parent."""
         self.session = None
         self._lock = threading.Lock()
         self._forget()

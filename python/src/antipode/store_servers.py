@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final
 
+from antipode.contract import Shim
 from antipode.discovery import ClientServers, Discovery
 from antipode.errors import ConfigurationError
+from antipode.need import JudgedServer, JudgedStore
 from antipode.reached import ReachedServers
-from antipode.server import Server
+from antipode.server import ServerPoller
 from antipode.settings import settings, store_settings
-
-if TYPE_CHECKING:
-    from antipode.shim import Shim
-    from antipode.store import Store
+from antipode.store_options import Replicas, StoreOptions
 
 LOOK_AGAIN_S: Final = 0.5
 """So often it is looked at, while barriers wait, whether servers leave."""
 
-Replicas: TypeAlias = Sequence[Any] | Callable[[], Sequence[Any]] | None
 
+class RegionStore(JudgedStore):
+    """A store with its servers: of wrapped clients, listed ones, and who is still to name some."""
 
-class StoreServers(ABC):
-    """The part of a store that knows its servers: of wrapped clients, listed ones, and who is still to name some."""
-
-    shim: Shim
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.lock = threading.Lock()
-        self.generation = 0
-        """Grows when the set of servers changes."""
-        self._own: dict[str, Server] = {}
+    def __init__(self, name: str, shim: type[Shim], options: StoreOptions) -> None:
+        super().__init__(name, shim, options)
+        self._own: dict[str, JudgedServer] = {}
         """Those of wrapped clients."""
-        self._region: dict[str, Server] = {}
+        self._region: dict[str, JudgedServer] = {}
         """Those that readers of this region may use: listed, or a client's own where its wrap has no list (BAR-22)."""
         self._discoveries: dict[Hashable, Discovery] = {}
         self._reached: dict[bool, ReachedServers] = {}
@@ -47,26 +37,9 @@ class StoreServers(ABC):
         """When discovery took an address away."""
         self._looked_at = -1e9
 
-    @property
-    @abstractmethod
-    def _store(self) -> Store:
-        """The store whose part this is."""
-
-    @property
-    def replicas(self) -> tuple[str, ...]:
-        """The addresses of the servers that a pass with reach `region` speaks of."""
-        return tuple(server.address for server in self.servers())
-
     # Who names them
 
-    def use_server(self, target: Any, address: str | None = None, *, listed: bool = False) -> Server:
-        """Let a wrapped client's own server join the store, and the region where the client may read there (BAR-22).
-
-        Args:
-            target: What the shim knows the server by.
-            address: Its address, where the shim has it at hand.
-            listed: The client's wrap names the region's servers, or nobody can read there (a broker's publisher).
-        """
+    def use_server(self, target: Any, address: str | None = None, *, listed: bool = False) -> JudgedServer:
         if not self._is_listed(listed):
             self._add(self._region, target, address)
         return self._add(self._own, target, address)
@@ -75,10 +48,6 @@ class StoreServers(ABC):
         return listed or bool(store_settings(self.name).replicas)
 
     def list_replicas(self, replicas: Replicas) -> None:
-        """Let servers that readers of this region may use join.
-
-        A callable is asked now and, while barriers come, every 5 s; what it raises is a fault of discovery (BAR-53).
-        """
         if replicas is None:
             return
         if isinstance(replicas, str):  # its letters would be taken for servers
@@ -96,11 +65,6 @@ class StoreServers(ABC):
                 self._add(self._region, target, None)
 
     def discover(self, name: str, ask: Callable[[], Sequence[Any]], *, key: Hashable, listed: bool = False) -> None:
-        """Let the servers of a wrapped client join that `ask` names, now and again every 5 s (BAR-53).
-
-        `ask` returns targets; an empty answer and what it raises are a fault of it. `key`: what has one key is asked
-        once for all. `listed`: as `use_server` has it.
-        """
         region = not self._is_listed(listed)
         if key not in self._discoveries:
             self._join_source(name, ask, own=True, region=region, key=key).attempt()
@@ -111,7 +75,7 @@ class StoreServers(ABC):
     def _join_source(
         self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, region: bool, key: Hashable
     ) -> Discovery:
-        found = self._discoveries.get(key) or Discovery(self._store, name, ask, own=own, region=region, once=False)
+        found = self._discoveries.get(key) or Discovery(self, name, ask, own=own, region=region, once=False)
         self._discoveries[key] = found
         self._grow()
         return found
@@ -122,13 +86,6 @@ class StoreServers(ABC):
             self.generation += 1
 
     def expect_server(self, client: Any, ask: Callable[[Any], Any], name: str, *, listed: bool = False) -> Discovery:
-        """Return the server of a wrapped client that has none yet: a pool before its first connection (BAR-52).
-
-        Until it is known no barrier passes on the other servers. `ask(client)` returns the target, or None while nobody
-        knows it, and may raise; threads of Antipode's own call it while somebody waits. Where it becomes known
-        otherwise, the shim calls `found([target])` of what is returned. A client that is gone is waited for no more.
-        `listed`: as `use_server` has it.
-        """
         gone = weakref.ref(client, lambda _: self._discoveries.pop(id(expected), None))
 
         def servers() -> Sequence[Any]:
@@ -139,7 +96,7 @@ class StoreServers(ABC):
             target = ask(alive)
             return () if target is None else (target,)
 
-        expected = Discovery(self._store, name, servers, own=True, region=not self._is_listed(listed), once=True)
+        expected = Discovery(self, name, servers, own=True, region=not self._is_listed(listed), once=True)
         self._discoveries[id(expected)] = expected
         self._grow()
         return expected
@@ -155,33 +112,20 @@ class StoreServers(ABC):
         varies: Callable[[Any], bool] = lambda _: False,
         meet: Callable[[Any], None] = lambda _: None,
     ) -> ClientServers:
-        """Return the servers of a wrapped client, which are looked for again where `look(client)` changes (BAR-52).
-
-        Until `ask(client)` has named them, or `found` of what is returned, no barrier passes on the other servers.
-        `varies(client)`: the application's own code opens its connections, perhaps elsewhere each time: it is asked
-        again every 5 s, and what it once named stays.
-        `meet(client)` calls `reach` for each connection that the client holds and has not handed out (BAR-68): whenever
-        a barrier names servers, so it neither blocks nor asks anybody.
-        """
         region = not self._is_listed(listed)
-        source = ClientServers(self._store, name, client, look, ask, region=region, varies=varies, meet=meet)
+        source = ClientServers(self, name, client, look, ask, region=region, varies=varies, meet=meet)
         self._discoveries[id(source)] = source
         self._grow()
         return source
 
-    def reach(self, connection: Any, target: Any, leads: Callable[[Any], bool], *, listed: bool = False) -> Server:
-        """Return the server that a connection of a wrapped client has reached: it joins, as long as one leads there.
-
-        Called before the client hands the connection out, and whenever it is made anew (BAR-52, BAR-62). It is held
-        weakly. `leads(connection)`: whether it is open there still; a thread of Antipode's own asks every 5 s while
-        barriers come, so it neither blocks nor reads. Where it raises the connection leads there. `listed`: as
-        `use_server` has it.
-        """
+    def reach(
+        self, connection: Any, target: Any, leads: Callable[[Any], bool], *, listed: bool = False
+    ) -> JudgedServer:
         region = not self._is_listed(listed)
         with self.lock:
             source = self._reached.get(region)
             if source is None:
-                source = self._reached[region] = ReachedServers(self._store, region=region)
+                source = self._reached[region] = ReachedServers(self, region=region)
                 self._discoveries[id(source)] = source
         return source.reach(connection, target, leads)
 
@@ -199,7 +143,7 @@ class StoreServers(ABC):
         now = time.monotonic()
         with self.lock:
             found = {
-                address: self.server_at(address) or Server(self._store, address, named[address]) for address in named
+                address: self.server_at(address) or ServerPoller(self, address, named[address]) for address in named
             }
             before, source.servers = source.servers, found
             if source.once:
@@ -223,11 +167,7 @@ class StoreServers(ABC):
         sources = [each for each in list(self._discoveries.values()) if each is not besides and each.names(own=own)]
         return set(self._own if own else self._region).union(*(each.servers for each in sources))
 
-    def has_lost(self, server: Server, now: float) -> bool:
-        """Return whether a server where barriers wait may have left, in one of the reaches, since this was last asked.
-
-        Those that may take servers away are asked anew for that, where it is time (BAR-65).
-        """
+    def has_lost(self, server: JudgedServer, now: float) -> bool:
         if now - self._looked_at >= LOOK_AGAIN_S:
             self._looked_at = now
             for each in list(self._discoveries.values()):
@@ -240,15 +180,13 @@ class StoreServers(ABC):
         server.known_under = generation
         return not (self.is_named(server, own=True) and self.is_named(server, own=False))
 
-    def is_named(self, server: Server, *, own: bool) -> bool:
-        """Return whether a server is among those of a reach, or is asked who they are."""
+    def is_named(self, server: JudgedServer, *, own: bool) -> bool:
         if server in list(self._discoveries.values()):
             return True
         named = self._named_by(own=own) or self._named_by(own=not own)
         return server.address in named and self.server_at(server.address) is server
 
     def gone(self, *, own: bool = False) -> Sequence[str]:
-        """Return the addresses that discovery took away within `left_server`: clients may still go there (BAR-54)."""
         if not self._gone:
             return ()
         now = time.monotonic()
@@ -259,12 +197,12 @@ class StoreServers(ABC):
         judged = {server.address for server in self.servers(own=own, stale=True)}
         return tuple(address for address in left if address not in judged)
 
-    def _add(self, group: dict[str, Server], target: Any, address: str | None) -> Server:
+    def _add(self, group: dict[str, JudgedServer], target: Any, address: str | None) -> JudgedServer:
         address = address or self._address_of(target)
         with self.lock:
             server = self.server_at(address)
             if server is None:
-                server = Server(self._store, address, target)
+                server = ServerPoller(self, address, target)
             if address not in group:
                 group[address] = server
                 self.generation += 1
@@ -278,12 +216,7 @@ class StoreServers(ABC):
             words = f"{self.name}: {type(target).__name__} names no server: want its URL, or a client of it (replicas=)"
             raise ConfigurationError(words, code="AP502") from error
 
-    def servers(self, *, own: bool = False, stale: bool = False) -> list[Server]:
-        """Return the servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`).
-
-        Where somebody else has still to name some, a `Discovery` stands for them: who waits there waits for that, too.
-        `stale`: an answer stands however old it is (for records, which nobody relies on).
-        """
+    def servers(self, *, own: bool = False, stale: bool = False) -> list[JudgedServer]:
         now = time.monotonic()
         if self._discoveries:
             self._settle_clients()
@@ -295,7 +228,7 @@ class StoreServers(ABC):
         for each in list(self._discoveries.values()):
             each.meet_idle()
 
-    def _named(self, now: float, stale: bool, *, own: bool) -> list[Server]:
+    def _named(self, now: float, stale: bool, *, own: bool) -> list[JudgedServer]:
         found = dict(self._own if own else self._region)
         for each in list(self._discoveries.values()):
             counts = each.names(own=own)
@@ -309,9 +242,8 @@ class StoreServers(ABC):
                 found[f"{each.address} {id(each)}"] = each
         return list(found.values())
 
-    def wrapped_servers(self) -> list[Server]:
-        """Return the servers of wrapped clients alone: this process may write to them. Asks where none is known."""
-        found: dict[str, Server] = {}
+    def wrapped_servers(self) -> list[JudgedServer]:
+        found: dict[str, JudgedServer] = {}
         for each in list(self._discoveries.values()):
             if each.own and not each.servers:
                 with suppress(Exception):  # the caller says that there is none
@@ -321,7 +253,6 @@ class StoreServers(ABC):
         return list({**self._own, **found}.values())
 
     def discovery_due(self, now: float) -> bool:
-        """Return whether what names the servers is to be asked again, or its answer stands no more (BAR-22)."""
         is_due = False
         if not self._discoveries:
             return False
@@ -330,15 +261,14 @@ class StoreServers(ABC):
             is_due |= each.is_due(now) if each.is_known(now) else each.region
         return is_due
 
-    def server_at(self, address: str) -> Server | None:
-        """The server with this address."""
+    def server_at(self, address: str) -> JudgedServer | None:
         found = self._own.get(address) or self._region.get(address)
         if found is None:
             for each in list(self._discoveries.values()):
                 found = found or each.servers.get(address)
         return found
 
-    def _all_servers(self) -> list[Server]:
+    def _all_servers(self) -> list[JudgedServer]:
         sources = list(self._discoveries.values())
         return [
             *self._own.values(),
@@ -346,3 +276,13 @@ class StoreServers(ABC):
             *sources,
             *(s for each in sources for s in each.servers.values()),
         ]
+
+    def forget(self) -> None:
+        for server in dict.fromkeys(self._all_servers()):
+            server.retire()
+        super().forget()
+
+    def after_fork(self) -> None:
+        super().after_fork()
+        for server in dict.fromkeys(self._all_servers()):
+            server.after_fork()

@@ -13,8 +13,7 @@ from antipode import logs
 from antipode.administration import EpochRecord
 from antipode.errors import UnfitStoreError
 from antipode.recent import Recent
-from antipode.server import Server
-from antipode.shim import Capabilities, Shim
+from antipode.shim import Capabilities, Server, Shim
 from antipode.store import Store
 from antipode.verdict import VISIBLE, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, WriteId

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
+from antipode.contract import Server
 from antipode.lineage import Lineage
 from antipode.reading import Reading
 from antipode.result import BarrierResult, BarrierTimeout, BarrierUnproven, StoreResult
 from antipode.scope import Scope
-from antipode.server import Server
 from antipode.settings import Mode, settings
 from antipode.verdict import UnprovenKind, Verdict, Visibility, unproven
 from antipode.waiting import wait_for_server

@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from antipode.contract import Server
 from antipode.judgement import judge_server
 from antipode.lineage import Lineage
-from antipode.need import Group
-from antipode.server import Server
+from antipode.need import Group, JudgedServer, judged_server
 from antipode.settings import settings
 from antipode.verdict import VISIBLE, UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.writeid import WriteId
@@ -20,12 +20,12 @@ LOOK_S = 0.1
 
 
 def wait(
-    wanted: Iterable[tuple[Server, WriteId]],
+    wanted: Iterable[tuple[JudgedServer, WriteId]],
     timeout: float,
     *,
     looks_twice: bool = False,
     since: float | None = None,
-    has_lost: Callable[[Server], bool] | None = None,
+    has_lost: Callable[[JudgedServer], bool] | None = None,
 ) -> Group:
     """Block until every write is settled at its server, or `timeout` seconds have passed.
 
@@ -52,12 +52,12 @@ def wait(
 
 
 async def wait_async(
-    wanted: Iterable[tuple[Server, WriteId]],
+    wanted: Iterable[tuple[JudgedServer, WriteId]],
     timeout: float,
     *,
     looks_twice: bool = False,
     since: float | None = None,
-    has_lost: Callable[[Server], bool] | None = None,
+    has_lost: Callable[[JudgedServer], bool] | None = None,
 ) -> Group:
     """`wait` without blocking the event loop. Cancelling it gives the place up."""
     loop = asyncio.get_running_loop()
@@ -87,7 +87,7 @@ async def wait_async(
     return group
 
 
-def _park(group: Group, wanted: Iterable[tuple[Server, WriteId]], looks_twice: bool) -> bool:
+def _park(group: Group, wanted: Iterable[tuple[JudgedServer, WriteId]], looks_twice: bool) -> bool:
     """Park every write at its server, for as long as the deadline allows; return True where something is waited for."""
     until = _deadline(group)
     group.looks_twice = looks_twice
@@ -135,8 +135,9 @@ async def wait_for_server_async(server: Server, lineage: Lineage, timeout: float
     return _answer(server, await wait_async(_at(server, lineage), timeout))
 
 
-def _at(server: Server, lineage: Lineage) -> list[tuple[Server, WriteId]]:
-    return [(server, write_id) for write_id in lineage.of_store(server.store.name)]
+def _at(server: Server, lineage: Lineage) -> list[tuple[JudgedServer, WriteId]]:
+    judged = judged_server(server)
+    return [(judged, write_id) for write_id in lineage.of_store(server.store.name)]
 
 
 def _answer(server: Server, group: Group) -> Visibility:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from antipode import logs
 from antipode.lineage import EMPTY
@@ -14,8 +14,17 @@ from antipode.scope import Scope, current_scope
 from antipode.settings import settings
 from antipode.writeid import Opaque, Ordered, Version, WriteId
 
-if TYPE_CHECKING:
-    from antipode.store import Store
+
+class WriteStore(Protocol):
+    """What a write needs of its store."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def gives_positions(self) -> bool: ...
+
+    def write_id(self, key: bytes | str, version: Version) -> WriteId: ...
 
 
 class Write(PendingWrite):
@@ -23,7 +32,7 @@ class Write(PendingWrite):
 
     __slots__ = ("_key", "_open", "_others", "_scope", "_store", "noted")
 
-    def __init__(self, store: Store, key: bytes | str) -> None:
+    def __init__(self, store: WriteStore, key: bytes | str) -> None:
         super().__init__(store.name)
         self._store = store
         self._key = key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from typing import Any
+from typing import Any, cast
 
 import antipode
 import antipode_activemq
@@ -13,6 +13,7 @@ import pytest
 from activemq_regions import QUEUE, TAP, Link, Region, tap_of, wait_for
 from antipode import ConfigurationError, Opaque, UnfitStoreError, Verdict, WriteId
 from antipode.messages import JMS_HEADER
+from antipode.server import ServerPoller
 from antipode.store import registry
 from antipode.tapped import Marks, TapMemory
 from antipode.testing import isolated
@@ -62,7 +63,7 @@ def test_a_message_that_has_not_arrived_is_waited_for_until_it_has(a: Region, b:
     results: list[antipode.BarrierResult] = []
     thread = threading.Thread(target=lambda: results.append(judge(message(mark), 10)))
     thread.start()
-    server = registry().need("notifications").servers()[0]
+    server = cast("ServerPoller", registry().need("notifications").servers()[0])
     wait_for("the barrier to be parked", lambda: server.waiters.live > 0)
     a.own.send(QUEUE, "", headers={MARK_HEADER: mark})
     thread.join(10)
@@ -73,7 +74,7 @@ def test_arrival_is_pushed(b: Region) -> None:
     """Not found by polling, whose interval here is longer than the test (SHIM-18)."""
     antipode.configure(poll=5)
     antipode_activemq.register("notifications", tap=tap_of(b))
-    server = registry().need("notifications").servers()[0]
+    server = cast("ServerPoller", registry().need("notifications").servers()[0])
 
     def wake_up() -> float:
         mark, results = uuid.uuid4().hex, list[antipode.BarrierResult]()
@@ -97,7 +98,7 @@ def test_what_arrived_before_anybody_waited_is_found(b: Region) -> None:
         b.own.send(f"/topic/{TAP}", "", headers={MARK_HEADER: mark})
     b.send(b.own, f"/topic/{TAP}", "")  # its receipt comes behind them
     store = antipode_activemq.register("notifications", tap=tap_of(b))
-    server = store.servers()[0]
+    server = cast("ServerPoller", store.servers()[0])
     for mark in (marks[0], marks[199]):
         assert verdict(message(mark)) is Verdict.VISIBLE
     server.retire()
@@ -114,7 +115,7 @@ def test_memory_is_bounded_and_what_was_forgotten_never_passes(b: Region) -> Non
         b.own.send(f"/topic/{TAP}", "", headers={MARK_HEADER: mark})
     store = antipode_activemq.register("notifications", tap=Tap(b.url, TAP, remember=20))
     assert verdict(message(marks[199])) is Verdict.VISIBLE
-    server = store.servers()[0]
+    server = cast("ServerPoller", store.servers()[0])
     assert len(server.session.memory.seen) == 20
     assert verdict(message(marks[3]), 0.2) is Verdict.TIMED_OUT
     for number in range(15_000):

@@ -11,11 +11,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import antipode
 import antipode_mysql
 import pymysql
+from antipode.server import ServerPoller
 from antipode.testing import failover
 from antipode.testing.failover import Tally
 from antipode_lab import Lab
@@ -118,7 +119,7 @@ class SqlDriver(LabDriver):
         """A server that was away for two seconds is left out of barriers until it has been asked again."""
         [store] = antipode.stores()
         deadline = time.monotonic() + 20
-        while any(server.is_out(time.monotonic()) for server in store.servers()):
+        while any(cast("ServerPoller", server).is_out(time.monotonic()) for server in store.servers()):
             assert time.monotonic() < deadline, "a server that answers is still left out"
             time.sleep(0.02)
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pymysql
 import pytest
 from antipode.errors import UnfitStoreError
-from antipode.server import Server
+from antipode.shim import Server
 from antipode_mysql import branch_rows
 
 SERVER = cast("Server", SimpleNamespace(address="a"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import antipode
 import pytest
+from antipode.server import ServerPoller
 from antipode.store import registry
 from antipode_mysql.targets import Target
 from sql_regions import STORE, Posts
@@ -32,7 +33,7 @@ def test_a_login_that_takes_longer_than_barriers_wait(posts: Posts, monkeypatch:
     servers = registry().need(STORE).servers()
     before = [each.session for each in servers]
     for each in servers:
-        each._renewal._made_at = time.monotonic() - _LIFE_S + _LEFT_S
+        cast("ServerPoller", each)._renewal._made_at = time.monotonic() - _LIFE_S + _LEFT_S
     deadline = time.monotonic() + _LEFT_S
     while any(each.session is session for each, session in zip(servers, before, strict=True)):
         assert time.monotonic() < deadline

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from antipode.errors import UnfitStoreError
-from antipode.server import Server
+from antipode.shim import Server
 from antipode_postgresql import branch_rows
 from antipode_postgresql.session import Refused, Session
 

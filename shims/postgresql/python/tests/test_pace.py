@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import antipode
 import pytest
 from antipode import Lineage, WriteId, following
+from antipode.need import judged_server
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql.session import Session
 from pg_regions import INSERT, STORE, Posts, until
@@ -83,7 +84,7 @@ def test_a_standby_is_asked_at_leisure_for_what_is_followed(
     [near] = quiet_posts.write("near").of_store(STORE)
     assert isinstance(near.version, antipode.Ordered)
     far = WriteId.position(STORE, near.version.epoch, near.version.counter + 10**12)
-    followed = following.follow([(quiet_posts.server("b1"), far)], lambda _: None)
+    followed = following.follow([(judged_server(quiet_posts.server("b1")), far)], lambda _: None)
     assert followed is not None
     until(lambda: len(questions) > 40, 60.0)
     followed.forget()

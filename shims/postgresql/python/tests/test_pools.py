@@ -7,7 +7,7 @@ import gc
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import antipode
@@ -16,6 +16,7 @@ import psycopg
 import pytest
 import sqlalchemy
 from antipode import discovery
+from antipode.store_servers import RegionStore
 from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts, proved, until
@@ -486,7 +487,7 @@ def test_a_client_that_its_wrap_alone_holds(quiet_lab: PostgresqlStore, kind: st
             with unused(kind, url) as wrapped:
                 kept = DERIVED[derived](wrapped)
                 del wrapped
-        found = antipode.stores()[0]._discoveries.values()
+        found = cast("RegionStore", antipode.stores()[0])._discoveries.values()
         [source] = [each for each in found if isinstance(each, discovery.ClientServers)]
         gc.collect()
         assert not source.is_over

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import uuid
-from typing import Any
+from typing import Any, cast
 
 import antipode
 import antipode_rabbitmq
@@ -15,6 +15,7 @@ import psutil
 import pytest
 from antipode import ConfigurationError, Opaque, UnfitStoreError, Verdict, WriteId
 from antipode.messages import HEADER
+from antipode.server import ServerPoller
 from antipode.store import registry
 from antipode.tapped import Marks, TapRefusedError
 from antipode.testing import isolated
@@ -85,7 +86,7 @@ def test_a_message_that_has_not_arrived_is_waited_for_until_it_has(b: Region) ->
     results: list[antipode.BarrierResult] = []
     thread = threading.Thread(target=lambda: results.append(judge(message(mark), 10)))
     thread.start()
-    server = registry().need("notifications").servers()[0]
+    server = cast("ServerPoller", registry().need("notifications").servers()[0])
     wait_for("the barrier to be parked", lambda: server.waiters.live > 0)
     b.own.basic_publish(exchange, "", b"", properties(message_id=mark))
     thread.join(10)
@@ -97,7 +98,7 @@ def test_arrival_is_pushed(b: Region) -> None:
     antipode.configure(poll=5)
     exchange = b.exchange()
     antipode_rabbitmq.register("notifications", tap=tapped(b, exchange))
-    server = registry().need("notifications").servers()[0]
+    server = cast("ServerPoller", registry().need("notifications").servers()[0])
 
     def wake_up() -> float:
         mark, results = uuid.uuid4().hex, list[antipode.BarrierResult]()
@@ -125,7 +126,7 @@ def test_what_arrived_before_anybody_waited_is_found(b: Region) -> None:
     store = antipode_rabbitmq.register("notifications", tap=tap)
     for mark in (marks[0], marks[199]):
         assert verdict(message(mark)) is Verdict.VISIBLE
-    server = store.servers()[0]
+    server = cast("ServerPoller", store.servers()[0])
     wait_for("the past to be read", lambda: server.session.memory.offset == 199)
     server.retire()
     assert server.session.reader is None
@@ -145,7 +146,7 @@ def test_memory_is_bounded_and_what_was_forgotten_never_passes(b: Region) -> Non
         b.own.basic_publish(exchange, "", b"", properties(message_id=mark))
     store = antipode_rabbitmq.register("notifications", tap=Tap(tap.url, tap.queue, remember=20))
     assert verdict(message(marks[199])) is Verdict.VISIBLE
-    server = store.servers()[0]
+    server = cast("ServerPoller", store.servers()[0])
     assert len(server.session.memory.seen) == 20
     assert verdict(message(marks[3]), 0.2) is Verdict.TIMED_OUT
     for number in range(15_000):
@@ -318,7 +319,7 @@ def test_a_stream_declared_anew_while_nobody_reads_is_read_whole(b: Region, befo
     b.own.queue_bind(b.queue(), exchange)
     tap = tapped(b, exchange)
     store = antipode_rabbitmq.register("notifications", tap=tap)
-    server = store.servers()[0]
+    server = cast("ServerPoller", store.servers()[0])
     b.own.confirm_delivery()
     old, new = [uuid.uuid4().hex for _ in range(before)], [uuid.uuid4().hex for _ in range(after)]
     for mark in old:

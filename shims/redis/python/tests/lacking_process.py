@@ -21,6 +21,7 @@ from typing import Any, Final
 import antipode
 import antipode_redis
 import redis
+from antipode.need import judged_server
 from antipode.store import registry
 from antipode_lab.call_faults import PREFIX
 
@@ -108,7 +109,7 @@ class Rounds:
     def cool(self) -> None:
         """End the threads that ask."""
         for server in registry().need(STORE).servers():
-            server.retire()
+            judged_server(server).retire()
 
     def play(self, function: str, number: int, kind: str, form: str, start: str) -> int:
         """Play one round; return how many calls failed."""

@@ -8,7 +8,7 @@ import itertools
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import antipode
@@ -19,6 +19,7 @@ import redis.asyncio
 from antipode import UnprovenKind, discovery
 from antipode.discovery import ClientServers
 from antipode.store import registry
+from antipode.store_servers import RegionStore
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from regions import STORE, until
@@ -257,7 +258,11 @@ def test_clients_that_are_gone_are_looked_at_no_more(redis_lab: RedisStore) -> N
     gc.collect()
     assert look(lineage, 10).verdict is antipode.Verdict.VISIBLE
     assert address(redis_lab, "b1") in registry().need(STORE).replicas
-    followed = [each for each in registry().need(STORE)._discoveries.values() if isinstance(each, ClientServers)]
+    followed = [
+        each
+        for each in cast("RegionStore", registry().need(STORE))._discoveries.values()
+        if isinstance(each, ClientServers)
+    ]
     assert len(followed) < 3
 
 

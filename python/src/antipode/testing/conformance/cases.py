@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 
-from antipode.shim import Capabilities, Store, stores
+from antipode.shim import Capabilities, stores
+from antipode.store_servers import RegionStore
 from antipode.testing import isolated
 from antipode.testing.under_test import StoreUnderTest
 from antipode.wire import MAX_COUNTER
@@ -40,9 +41,9 @@ def _skip_excluded(case: object, capable: Capabilities) -> None:
         pytest.skip("not for queues: messages are not overwritten, deleted or read again")
 
 
-def registered(store: StoreUnderTest) -> Store:
-    """The store as this process has it."""
-    return next(one for one in stores() if one.name == store.name)
+def registered(store: StoreUnderTest) -> RegionStore:
+    """Return the store as this process has it."""
+    return cast("RegionStore", next(one for one in stores() if one.name == store.name))
 
 
 def parked(store: StoreUnderTest) -> int:

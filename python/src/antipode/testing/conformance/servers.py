@@ -10,7 +10,7 @@ import pytest
 
 from antipode import discovery
 from antipode.configuration import configure
-from antipode.shim import Store
+from antipode.store_servers import RegionStore
 from antipode.testing import isolated
 from antipode.testing.conformance.cases import Cases, only, registered
 from antipode.testing.under_test import StoreUnderTest
@@ -19,7 +19,7 @@ from antipode.verdict import UnprovenKind, Verdict
 _RECONNECT_S = 0.3
 
 
-def _ask_for_servers(store: Store, ask: Callable[[], Sequence[Any]]) -> None:
+def _ask_for_servers(store: RegionStore, ask: Callable[[], Sequence[Any]]) -> None:
     """From now on a callable names the region's servers, as `replicas=` of a wrap does."""
     store._region.clear()
     store.list_replicas(ask)

@@ -11,7 +11,7 @@ from antipode import free_path, pace, server
 from antipode.barrier_waits import BarrierWaits
 from antipode.need import Group, Need
 from antipode.pace import Pace
-from antipode.server import Server
+from antipode.server import ServerPoller
 from antipode.settings import settings
 from antipode.testing.simulation.actors import scheduler
 from antipode.waiters import Waiters
@@ -27,18 +27,18 @@ def _settled_stays() -> Patches:
 
 def _age_from_answer() -> Patches:
     """A proof is as old as its answer, and not as its question (T3)."""
-    original = Server.applied
+    original = ServerPoller.applied
 
-    def applied(self: Server, instance: str, epoch: str, positions: Mapping[str, int]) -> None:
+    def applied(self: ServerPoller, instance: str, epoch: str, positions: Mapping[str, int]) -> None:
         self._asked_at = scheduler().now
         original(self, instance, epoch, positions)
 
-    yield patch.object(Server, "applied", applied)
+    yield patch.object(ServerPoller, "applied", applied)
 
 
 def _overtaken_counts() -> Patches:
     """An answer counts though the data were replaced while it was under way."""
-    yield patch.object(Server, "_asked_under", property(lambda self: self.generation, _never), create=True)
+    yield patch.object(ServerPoller, "_asked_under", property(lambda self: self.generation, _never), create=True)
 
 
 def _own_fault_is_silence() -> Patches:
@@ -48,7 +48,7 @@ def _own_fault_is_silence() -> Patches:
 
 def _poke_is_lost() -> Patches:
     """Nobody wakes the thread that asks."""
-    yield patch.object(Server, "_poke", _never)
+    yield patch.object(ServerPoller, "_poke", _never)
 
 
 def _scan_of_now() -> Patches:
@@ -90,14 +90,14 @@ def _counter_is_no_state() -> Patches:
 
 def _epochs_are_one() -> Patches:
     """What was proved stays where the server comes to be another one, or its epoch does."""
-    original = Server.applied
+    original = ServerPoller.applied
 
-    def applied(self: Server, instance: str, epoch: str, positions: Mapping[str, int]) -> None:
+    def applied(self: ServerPoller, instance: str, epoch: str, positions: Mapping[str, int]) -> None:
         kept = dict(self._applied)
         self._instance, self._epoch = instance, epoch
         original(self, instance, epoch, {**kept, **{each: max(n, kept.get(each, 0)) for each, n in positions.items()}})
 
-    yield patch.object(Server, "applied", applied)
+    yield patch.object(ServerPoller, "applied", applied)
 
 
 def _probe_never_ends() -> Patches:

@@ -17,6 +17,7 @@ from antipode.discovery import REFRESH_S
 from antipode.lineage import Lineage
 from antipode.result import BarrierIncomplete, BarrierResult
 from antipode.scope import open_scope
+from antipode.server import ServerPoller
 from antipode.settings import reset_settings
 from antipode.shim import StoreOptions
 from antipode.store import Registry, Store, join_store, replace_registry
@@ -310,7 +311,7 @@ class _Director:
                 taken = f"{store.parked_threads} threads, {store.parked_tasks} tasks, {store.parked_entries} entries"
                 self.truth.find("places", f"{store.name}: {taken} are parked")
             for server in store.servers():
-                if server.waiters.live:
+                if isinstance(server, ServerPoller) and server.waiters.live:
                     self.truth.find("places", f"{server.address}: {server.waiters.live} needs are live")
         idle = self.run.now
         if self._features.lingers:

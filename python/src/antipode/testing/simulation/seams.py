@@ -29,7 +29,7 @@ from antipode import (
     waiting,
 )
 from antipode.need import Group
-from antipode.server import Server
+from antipode.server import ServerPoller
 from antipode.testing.simulation.actors import FOREVER, Actor, SimulationError, scheduler
 
 _MODULES: Final = (
@@ -219,8 +219,8 @@ def _counted(release: Callable[[Group], None]) -> Callable[[Group], None]:
     return count
 
 
-def _noted(poke: Callable[[Server], None]) -> Callable[[Server], None]:
-    def note(self: Server) -> None:
+def _noted(poke: Callable[[ServerPoller], None]) -> Callable[[ServerPoller], None]:
+    def note(self: ServerPoller) -> None:
         self.target.called_at = scheduler().now
         poke(self)
 
@@ -246,9 +246,9 @@ def seams() -> Iterator[None]:
     ]
     for module, name, _ in before:
         setattr(module, name, replaced[name])
-    before += [(Group, "release", Group.release), (Server, "_poke", Server._poke)]
+    before += [(Group, "release", Group.release), (ServerPoller, "_poke", ServerPoller._poke)]
     setattr(Group, "release", _counted(Group.release))  # noqa: B010  mypy knows a method there
-    setattr(Server, "_poke", _noted(Server._poke))  # noqa: B010
+    setattr(ServerPoller, "_poke", _noted(ServerPoller._poke))  # noqa: B010
     try:
         yield
     finally:

@@ -6,8 +6,8 @@ import time
 from typing import Any, Final
 
 from antipode import logs
-from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
+from antipode.shim import Server
 from antipode.store import Store, StoreOptions
 
 from antipode_mysql import probe

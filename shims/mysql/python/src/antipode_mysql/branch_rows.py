@@ -8,7 +8,7 @@ from typing import Any, Final
 import pymysql
 from antipode.branch_writer import ReadOnlyError, RowWriter
 from antipode.errors import UnfitStoreError
-from antipode.server import Server
+from antipode.shim import Server
 from antipode.store import Store
 from pymysql.constants import ER
 

@@ -11,7 +11,7 @@ from antipode.lineage import EMPTY, Lineage
 from antipode.otel_context import current_context
 from antipode.reading import Reading, reading_in
 from antipode.scope import Scope, current_scope
-from antipode.server import Server
+from antipode.shim import Server
 from antipode.verdict import UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.wait_on_read import waited_in_vain
 from antipode.waiting import LOOK_S, wait_for_server, wait_for_server_async

@@ -12,8 +12,8 @@ from antipode import logs
 from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage
 from antipode.pending import notes_sites
-from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
+from antipode.shim import Server
 from antipode.store import Store, StoreOptions
 from redis.asyncio.connection import AbstractConnection
 

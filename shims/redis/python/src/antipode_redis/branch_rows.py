@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from antipode.branch_writer import TIMEOUT_S, ReadOnlyError, RowWriter
 from antipode.errors import UnfitStoreError
-from antipode.server import Server
+from antipode.shim import Server
 from antipode.store import Store
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError

@@ -9,7 +9,7 @@ from typing import Any, Final
 import redis
 from antipode.followed_reads import FollowedRead, followed_read, quietly
 from antipode.reading import current_reading
-from antipode.server import Server
+from antipode.shim import Server
 from redis.client import NEVER_DECODE
 
 from antipode_redis.binding import Binding

@@ -9,7 +9,7 @@ from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
 from antipode.scope import current_scope
-from antipode.server import Server
+from antipode.shim import Server
 from redis.client import NEVER_DECODE
 from redis.exceptions import ResponseError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from antipode import logs
 from antipode.lineage import Lineage
-from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
+from antipode.shim import Server
 from antipode.store import Store, StoreOptions
 from antipode.writeid import Ordered
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from antipode.administration import Finding, Step, Wanted
-from antipode.server import Server
+from antipode.shim import Server
 from antipode.store import Store
 from antipode.tapped import ReadTap, TapMemory, TappedShim, TapWatch
 from botocore.exceptions import BotoCoreError
