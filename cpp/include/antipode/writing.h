@@ -36,6 +36,10 @@ class [[nodiscard]] Writing {
   /// transaction, pipeline or batch, which several scopes may share; each of them gets what becomes of it (SCOPE-24).
   void JoinScope(const Site& site = Site());
 
+  /// The same for the scope that sends what others queued, commits it or takes the replies, where there is one: theirs
+  /// may have ended (SCOPE-24). Called again it does nothing.
+  void JoinCommitter();
+
   /// What may rest beside what is written next: the current scope's lineage as it is now, other writes in flight marked
   /// (SCOPE-16); outside any scope it may be incomplete (SCOPE-32). `lineage_out`: whether values get lineages.
   Lineage Beside(bool lineage_out = true) const;
@@ -66,8 +70,10 @@ class [[nodiscard]] Writing {
     Site site;
     PendingPtr pending;
     std::unique_ptr<history::NotedWrite> noted;
+    bool is_late;  // it may have been sent before, so that what the scope knows by then may be newer
   };
 
+  void Join(ScopePtr scope, const Site& site, bool is_late);
   Result<WriteId> Identifier(const Version& version) const;
   void Settle(const Result<WriteId>& id, bool checks);
 

@@ -16,14 +16,20 @@ Writing::~Writing() {
   if (open_) OutcomeUnknown();
 }
 
-void Writing::JoinScope(const Site& site) {
-  ScopePtr scope = CurrentScope();
+void Writing::JoinScope(const Site& site) { Join(CurrentScope(), site, false); }
+
+void Writing::JoinCommitter() {
+  if (!open_) return;
+  if (ScopePtr scope = CurrentScope()) Join(std::move(scope), parts_.front().site, true);
+}
+
+void Writing::Join(ScopePtr scope, const Site& site, bool is_late) {
   const auto own = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.scope == scope; });
   if (own != parts_.end()) return;
   if (scope == nullptr) context::BeginOutside(this);
   PendingPtr pending = scope ? scope->Begin(store_->name(), site) : nullptr;
   auto noted = history::NoteWrite(scope, *store_, pending ? pending->lineage() : Lineage());
-  parts_.push_back({std::move(scope), site, std::move(pending), std::move(noted)});
+  parts_.push_back({std::move(scope), site, std::move(pending), std::move(noted), is_late});
 }
 
 Lineage Writing::Beside(bool lineage_out) const {
@@ -52,7 +58,7 @@ void Writing::Settle(const Result<WriteId>& id, bool checks) {
   for (Part& part : parts_) {
     if (!part.scope) {
       CountOrphan(store_->name(), part.site);
-    } else if (checks) {
+    } else if (checks && !part.is_late) {
       part.scope->Written(part.pending, *id, part.site);
     } else {
       part.scope->Append(*id, part.site);

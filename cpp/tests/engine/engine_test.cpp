@@ -188,5 +188,22 @@ TEST_F(EngineTest, WhatBecomesOfAWriteIsOfEachOfItsScopes) {
   }
 }
 
+// SCOPE-24: the scopes that wrote may have ended; and who comes late may know of newer writes.
+TEST_F(EngineTest, WhoCommitsAWriteHasWhatBecomesOfIt) {
+  const auto store = MakeFakeStore<LogShim>("log", {});
+  const auto write = [&] {
+    const Scope ended;
+    return std::make_unique<Writing>(store);
+  }();
+  write->JoinCommitter();  // outside any scope there is none
+  const Scope commits(Lineage(*WriteId::Position("log", "e1", 9)));
+  for (int times = 0; times < 2; ++times) write->JoinCommitter();
+  EXPECT_EQ(commits->pending().size(), 1U);
+  write->Record(Ordered{"e1", 5});
+  write->JoinCommitter();
+  EXPECT_TRUE(commits->pending().empty());
+  EXPECT_EQ(commits.lineage().Serialize(), "1~log..e1.9");
+}
+
 }  // namespace
 }  // namespace antipode::testing

@@ -359,6 +359,7 @@ int Connection::Inside::IsBusy() {
 }
 
 Reply Connection::Inside::Next() {
+  if (InPipeline() || under_way_) flow_.JoinCommitter(InPipeline() ? Kind::kCommit : kind_);
   SkipOurs(true);
   PGresult* const result = ResultOfTheirs();
   // A command ends with a null, a synchronisation point is one result.
@@ -437,6 +438,7 @@ void Connection::Inside::Unheard() {
 }
 
 int Connection::Inside::Sync() {
+  flow_.JoinCommitter();
   const int done = PQpipelineSync(plain());
   if (done != 0) {
     unsynced_ = 0;

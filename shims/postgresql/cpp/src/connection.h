@@ -55,6 +55,8 @@ class Connection::Inside {
   // One that will be prepared later, or not.
   void Forget(const char* name, const char* text);
   int GetCopyData(char** buffer, int asynchronous);
+  // More of a COPY that another scope may have begun.
+  void PutsCopied() const { flow_.JoinCommitter(kind_); }
   // The unnamed statement, which every question of ours replaces: it is prepared anew with its parameters.
   struct Unnamed {
     std::string query;

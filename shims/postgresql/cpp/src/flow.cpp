@@ -37,6 +37,7 @@ void Flow::Begins(const Statement& statement, const Site& site) {
   committing_ = kind == Kind::kCommit || kind == Kind::kPrepare || IsUnsure(kind) || kind == Kind::kCommitPrepared ||
                 status == PQTRANS_IDLE;
   beside_.MaySet(kind);
+  JoinCommitter(kind);
   if (!Writes(kind)) return;
   // In a pipeline nobody learns which of its commands failed: then what was prepared stays in doubt.
   if (!write_ && !transaction_.empty() && PQpipelineStatus(connection_) == PQ_PIPELINE_OFF) {
@@ -52,6 +53,10 @@ void Flow::Begins(const Statement& statement, const Site& site) {
   if (kind == Kind::kMayCommit) half_committed_ = true;
   may_be_prepared_ = may_be_prepared_ || statement.may_prepare;
   if (kind == Kind::kWrite || kind == Kind::kCommitPrepared) certain_ = true;
+}
+
+void Flow::JoinCommitter(Kind kind) const {
+  if (write_ && (Writes(kind) || kind == Kind::kCommit || kind == Kind::kPrepare)) write_->JoinCommitter();
 }
 
 OwnResult Flow::PutBeside(Kind kind) {
@@ -123,6 +128,7 @@ void Flow::EndsUnseen(bool settles) {
   beside_.TakeBack();
   beside_.MaySet(Kind::kMaybe);
   if (!write_) return;
+  JoinCommitter();
   if (Broken() || !settles || may_be_prepared_ || was_prepared_) {
     Unknown();
   } else {
@@ -207,6 +213,7 @@ void Flow::Incomplete(const char* reason, const std::string& detail) {
 }
 
 OwnResult Flow::Commit() {
+  JoinCommitter();
   committing_ = true;
   Results results =
       Simple(connection_, std::string(certain_ ? kHow : kHowAndWhether) + ";COMMIT;" + kQuestion);

@@ -48,6 +48,8 @@ class Flow {
 
   // A statement is about to be sent: what it may write is of the current scope, too, whichever began the transaction.
   void Begins(const Statement& statement, const Site& site);
+  // The current scope commits what may be others' write, has the server do it, or hears of it.
+  void JoinCommitter(Kind kind = Kind::kCommit) const;
   // Tells the server what is to rest beside what is written next; not in a pipeline. The error where it could not.
   OwnResult PutBeside(Kind kind);
   // The same as a command of a pipeline; nothing where nothing is to rest.

@@ -173,8 +173,14 @@ int Connection::PipelineSync() { return inside_->Sync(); }
 int Connection::SendFlushRequest() { return PQsendFlushRequest(get()); }
 PGpipelineStatus Connection::PipelineStatus() const { return PQpipelineStatus(get()); }
 
-int Connection::PutCopyData(const char* buffer, int octets) { return PQputCopyData(get(), buffer, octets); }
-int Connection::PutCopyEnd(const char* error) { return PQputCopyEnd(get(), error); }
+int Connection::PutCopyData(const char* buffer, int octets) {
+  inside_->PutsCopied();
+  return PQputCopyData(get(), buffer, octets);
+}
+int Connection::PutCopyEnd(const char* error) {
+  inside_->PutsCopied();
+  return PQputCopyEnd(get(), error);
+}
 int Connection::GetCopyData(char** buffer, int asynchronous) { return inside_->GetCopyData(buffer, asynchronous); }
 
 ConnStatusType Connection::Status() const { return PQstatus(get()); }

@@ -90,6 +90,7 @@ Reply Connection::Inside::TxCommit(amqp_channel_t channel) {
     sent.clear();
     return *closed;
   }
+  for (const Sent& each : sent) each.write->JoinCommitter();
   const Reply reply = wire_.Ask(channel, [&] {
     amqp_tx_commit(state(), channel);
     return amqp_get_rpc_reply(state());

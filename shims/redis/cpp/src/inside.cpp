@@ -89,6 +89,7 @@ void Connection::Inside::AppendTransaction(const std::string& name, Expected& ex
   if (name == "EXEC") {
     expected.is_exec = true;
     expected.write = std::exchange(held_, nullptr);
+    if (expected.write != nullptr) expected.write->JoinCommitter();
     for (const ReadPtr& read : multi_reads_) {
       // Where it only may have read, its write tells whoever wants to know.
       if (is_read_ || (!multi_moment_.takers.empty() && !read->collects())) expected.reads.push_back(read);
@@ -239,6 +240,7 @@ int Connection::Inside::Flush() {
   if (!WaitForBatch()) return REDIS_ERR;
   multi_sent_ = multi_;
   for (Expected& each : batch_) {
+    if (each.write != nullptr) each.write->JoinCommitter();
     if (each.write != nullptr && !each.is_queued) each.write->Sent();
     expected_.push_back(std::move(each));
   }
@@ -312,6 +314,7 @@ int Connection::Inside::ReadReply(Reply& reply) {
   }
   Expected expected = std::move(expected_.front());
   expected_.pop_front();
+  if (expected.write != nullptr) expected.write->JoinCommitter();
   Settle(expected, *taken);
   if (binding_.resting.any()) Show(expected, *taken.get());
   if (expected.followed) Came(*expected.followed, expected.packed, *taken);

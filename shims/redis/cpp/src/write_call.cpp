@@ -47,6 +47,16 @@ WriteCall::WriteCall(Binding& binding, const Site& site)
 
 void WriteCall::JoinScope(const Site& site) {
   writing_.JoinScope(site);
+  Own(site);
+}
+
+void WriteCall::JoinCommitter() {
+  if (!open_ || CurrentScope() == nullptr) return;
+  writing_.JoinCommitter();
+  Own(owners_.front().site);
+}
+
+void WriteCall::Own(const Site& site) {
   Owner now{CurrentScope(), CurrentReading(), site};
   const auto is_now = [&](const Owner& each) { return each.scope == now.scope && each.reading == now.reading; };
   if (std::none_of(owners_.begin(), owners_.end(), is_now)) owners_.push_back(std::move(now));

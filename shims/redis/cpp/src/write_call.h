@@ -28,6 +28,8 @@ class WriteCall {
   const ScopePtr& scope() const { return owners_.front().scope; }
   // One more of its commands is of the current scope, which may be another (SCOPE-24).
   void JoinScope(const Site& site);
+  // The current scope sends it, or takes its replies.
+  void JoinCommitter();
   // Part of it is a command that may have written also where it ended with an error.
   void NotCertain() { certain_ = false; }
   // It was, or is now, on its way.
@@ -63,6 +65,7 @@ class WriteCall {
     Site site;
   };
 
+  void Own(const Site& site);
   void TellHistory();
   void Place(const Replication& now);
   void Without(const Replication& now);

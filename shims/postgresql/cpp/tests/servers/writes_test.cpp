@@ -1,7 +1,5 @@
 // What a wrapped connection records of libpq's calls, against real servers (spec SHIM-2, SHIM-6 to SHIM-8, SHIM-11,
 // EPOCH-1).
-#include <thread>
-
 #include "regions.h"
 
 namespace antipode::postgresql::tests {
@@ -294,58 +292,6 @@ TEST_F(Writes, WhatAPipelineDoesNotTakeSaysWhy) {
   ASSERT_EQ(writer_.EnterPipelineMode(), 1);
   EXPECT_EQ(writer_.SendQuery("BEGIN; INSERT INTO posts VALUES ('not sent', 'v'); COMMIT"), 0);
   EXPECT_NE(std::string(writer_.ErrorMessage()).find("pipeline mode"), std::string::npos) << writer_.ErrorMessage();
-  EXPECT_EQ(writer_.ExitPipelineMode(), 1);
-}
-
-// SCOPE-24: each scope in which a part of it ran has what becomes of it, whatever scope began it, or none.
-TEST_F(Writes, ATransactionOfSeveralScopes) {
-  const Scope outer;
-  Do("BEGIN");
-  Do(Insert("outer"));
-  {
-    const Scope inner;
-    Do(Insert("inner"));
-    EXPECT_FALSE(inner->lineage().IsComplete({kStore}));
-    Do("COMMIT");
-    EXPECT_TRUE(inner->pending().empty());
-    EXPECT_TRUE(ComesTo(regions_, inner.lineage(), "inner"));
-  }
-  EXPECT_TRUE(outer->pending().empty());
-  EXPECT_TRUE(ComesTo(regions_, outer.lineage(), "outer"));
-  std::thread([&] { Do("BEGIN"), Do(Insert("outside any")); }).join();
-  const Scope later;
-  Do(Insert("later"));
-  const Scope last;
-  Do("SELECT 1");
-  Do("COMMIT");
-  EXPECT_TRUE(ComesTo(regions_, later.lineage(), "later"));
-  EXPECT_TRUE(last.lineage().empty()) << "it wrote nothing";
-  Do("BEGIN");
-  Do(Insert("undone"));
-  {
-    const Scope inner;
-    Do(Insert("undone, too"));
-    Do("ROLLBACK");
-    EXPECT_TRUE(inner->pending().empty());
-    EXPECT_TRUE(inner.lineage().empty());
-  }
-  EXPECT_TRUE(last.lineage().empty());
-}
-
-TEST_F(Writes, APipelineOfSeveralScopes) {  // SCOPE-24
-  const auto send = [&](const char* key) {
-    ASSERT_EQ(writer_.SendQueryParams(Insert(key).c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
-  };
-  ASSERT_EQ(writer_.EnterPipelineMode(), 1);
-  const Scope outer;
-  send("outer");
-  const Scope inner;
-  send("inner");
-  EXPECT_FALSE(inner->lineage().IsComplete({kStore}));
-  ASSERT_EQ(writer_.PipelineSync(), 1);
-  Until([&] { return writer_.GetResult().status() == PGRES_PIPELINE_SYNC; });
-  EXPECT_TRUE(ComesTo(regions_, inner.lineage(), "inner"));
-  EXPECT_TRUE(ComesTo(regions_, outer.lineage(), "outer"));
   EXPECT_EQ(writer_.ExitPipelineMode(), 1);
 }
 

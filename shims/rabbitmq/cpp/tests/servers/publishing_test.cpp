@@ -281,6 +281,29 @@ TEST_F(PublishingTest, TransactionsArePendingUntilTheirCommit) {  // SHIM-11
   for (const char* body : {"before", "one", "two"}) EXPECT_EQ(a_.own().Get(queue).body, body);
 }
 
+TEST_F(PublishingTest, WhoCommitsWhatAnotherScopePublishedHasIt) {  // SCOPE-24
+  Link link("a");
+  const std::string queue = a_.Queue();
+  auto mq = Connect(link.url(), Options(kStore).Track().CallTimeout(300ms));
+  ASSERT_TRUE(mq.ok() && mq->TxSelect(1).ok());
+  const auto publish = [&] {
+    const Scope ended;
+    ASSERT_TRUE(mq->BasicPublish(1, "", queue, "x").ok());
+  };
+  Scope scope;
+  publish();
+  ASSERT_TRUE(mq->TxRollback(1).ok());
+  EXPECT_TRUE(scope->pending().empty() && scope.lineage().empty());
+  publish();
+  ASSERT_TRUE(mq->TxCommit(1).ok());
+  EXPECT_TRUE(scope->pending().empty() && scope.lineage().IsComplete());
+  EXPECT_EQ(scope->lineage().size(), 1U);
+  publish();
+  link.Silence();
+  EXPECT_FALSE(mq->TxCommit(1).ok());
+  EXPECT_THAT(scope->lineage().incomplete(), ElementsAre(kStore)) << "SCOPE-17";
+}
+
 TEST_F(PublishingTest, ACommitInDoubtStaysPending) {  // SCOPE-17
   Link link("a");
   const std::string queue = a_.Queue();

@@ -186,6 +186,54 @@ TEST_F(WritesTest, ATransactionOfSeveralScopes) {
   EXPECT_TRUE(too->lineage().empty());
 }
 
+// Sends what a scope appended that has ended meanwhile, takes its replies, or loses the connection (SCOPE-24).
+TEST_F(WritesTest, WhoSendsWhatAnotherScopeQueuedHasItsPosition) {
+  Connection posts = Wrapped("a");
+  Reply r;
+  const auto queue = [&](const std::vector<const char*>& commands) {
+    const Scope ended;
+    for (const char* each : commands) posts.Append(each);
+  };
+  const auto take = [&](std::size_t replies) {
+    for (std::size_t reply = 0; reply < replies; ++reply) ASSERT_EQ(posts.GetReply(&r), REDIS_OK);
+  };
+  {
+    queue({"SET k 1", "INCR k"});
+    const Scope sends;
+    take(1);
+    EXPECT_FALSE(sends->Outgoing()->IsComplete()) << "it may have been done, and nobody knows its position";
+    const Scope takes;
+    take(1);
+    for (const Scope* scope : {&sends, &takes}) {
+      PositionOf((*scope)->lineage());
+      EXPECT_TRUE((*scope)->pending().empty());
+    }
+  }
+  for (const char* ends : {"EXEC", "DISCARD"}) {
+    queue({"MULTI", "SET k 2"});
+    const Scope scope;
+    posts.Append(ends);
+    take(3);
+    EXPECT_EQ(scope.lineage().OfStore(kStore).size(), std::string_view(ends) == "EXEC" ? 1U : 0U);
+    EXPECT_TRUE(scope->pending().empty() && scope.lineage().IsComplete());
+  }
+  queue({"MULTI", "GET k"});
+  const Scope reads;
+  ASSERT_EQ(posts.Append("EXEC"), REDIS_OK);
+  take(3);
+  EXPECT_TRUE(reads.lineage().empty()) << "a transaction that only read (SCOPE-15)";
+  for (const bool is_multi : {false, true}) {
+    queue(is_multi ? std::vector<const char*>{"MULTI", "SET k 3"} : std::vector<const char*>{"SET k 3"});
+    const Scope lost;
+    if (is_multi) posts.Append("EXEC");
+    Plain("a").Do({"CLIENT", "KILL", "TYPE", "normal"});
+    EXPECT_EQ(posts.GetReply(&r), REDIS_ERR);
+    EXPECT_EQ(lost->pending().size(), 1U);
+    EXPECT_FALSE(lost.lineage().IsComplete({kStore})) << "SCOPE-17";
+    ASSERT_EQ(posts.Reconnect(), REDIS_OK);
+  }
+}
+
 TEST_F(WritesTest, ATransactionThatWasNotDoneLeavesNothing) {
   Connection posts = Wrapped("a");
   Scope scope;
