@@ -24,6 +24,7 @@ enum class UnprovenKind {
   kRight,    ///< A right is missing.
   kConnection,  ///< Connecting or logging in failed.
   kNotOpened,   ///< No server is known yet.
+  kMisspelt,    ///< The lineage's name of the store is a registered one's but for case, `-` and `_` (BAR-6).
   kDiscovery,   ///< What lists the servers does not list any, or fails (BAR-53).
   kUnfit,       ///< A setting or a topology in which nothing can be proved.
   kOwnFault,    ///< This process itself is in trouble: no thread, no memory.

@@ -28,6 +28,8 @@ MessageCode CodeOf(UnprovenKind kind) {
       return "AP204";
     case UnprovenKind::kNotOpened:
       return "AP104";
+    case UnprovenKind::kMisspelt:
+      return "AP107";
     case UnprovenKind::kDiscovery:
       return "AP207";
     case UnprovenKind::kUnfit:

@@ -168,6 +168,8 @@ std::string CureOf(UnprovenKind kind, const std::string& store) {
       return "See that a server of " + store + " runs and lets this process in: antipode doctor URL.";
     case UnprovenKind::kNotOpened:
       return "No server of " + store + " is known yet: wrap its client, or name its servers with Replicas().";
+    case UnprovenKind::kMisspelt:
+      return "A store has one name in every service.";
     case UnprovenKind::kDiscovery:
       return "What lists the servers of " + store + " (ReplicasFrom(), a name service) must name one.";
     case UnprovenKind::kUnfit:
@@ -273,10 +275,8 @@ StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, 
     verdicts.emplace(asked.store->name(),
                      StoreResult{Verdict::kNotYet, "in dry-run: recorded, not waited for", {}, {}});
   }
-  for (const std::string& name : plan.expected) {
-    const char* reason = name == kBranches ? kOpenBranches : "listed in ANTIPODE_STORES, and not registered yet";
-    const UnprovenKind kind = name == kBranches ? UnprovenKind::kOther : UnprovenKind::kNotOpened;
-    verdicts.emplace(name, StoreResult{Verdict::kUnproven, reason, {}, {}, kind});
+  for (const auto& [name, answer] : plan.unregistered) {
+    verdicts.emplace(name, StoreResult{Verdict::kUnproven, answer.reason, {}, {}, answer.kind});
   }
   for (const std::string& name : plan.elsewhere) {
     verdicts.emplace(name, StoreResult{Verdict::kElsewhere, "not registered in this process", {}, {}});

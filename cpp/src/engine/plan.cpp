@@ -28,16 +28,30 @@ std::string Plain(std::string_view name) {
   return plain;
 }
 
-// Refuses a lineage's store that differs from a registered one in case, `-` and `_` only: a misspelling (BAR-6).
-Result<void> CheckName(const std::string& name, const std::vector<std::shared_ptr<Store>>& registered) {
-  for (const auto& store : registered) {
-    if (Plain(store->name()) == Plain(name)) {
-      return Mistake("AP107", "the lineage names store \"" + Shown(name) + "\", this process has registered \"" +
-                                  store->name() +
-                                  "\": the same name but for case, - and _. A store has one name in every service.");
-    }
-  }
-  return {};
+bool Has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// The registered stores whose names differ from this one in case, `-` and `_` only: it is misspelt (BAR-6). None where
+// it is registered itself.
+std::vector<std::string> TwinsOf(const std::string& name) {
+  std::vector<std::string> twins = NamesOf(CurrentRegistry()->All());
+  if (Has(twins, name)) return {};
+  const auto is_other = [plain = Plain(name)](const std::string& each) { return Plain(each) != plain; };
+  twins.erase(std::remove_if(twins.begin(), twins.end(), is_other), twins.end());
+  return twins;
+}
+
+// Whether a call that names these stores asks for it, or for one that it is taken for.
+bool IsAsked(const std::vector<std::string>& names, const std::string& name, const std::vector<std::string>& twins) {
+  const auto is_named = [&](const std::string& each) { return Has(names, each); };
+  return is_named(name) || std::any_of(twins.begin(), twins.end(), is_named);
+}
+
+Visibility Misspelt(const std::string& name, const std::string& twin) {
+  return Visibility::Unproven("the lineage names store \"" + Shown(name) + "\", this process has registered \"" + twin +
+                                  "\": the same name but for case, - and _",
+                              UnprovenKind::kMisspelt);
 }
 
 Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, const std::vector<Asked>& asked,
@@ -127,27 +141,31 @@ Asked WithServers(std::shared_ptr<Store> store, Reach reach, bool waits) {
   return asked;
 }
 
-Result<void> TakeApart(Plan& plan, const Registry& registry, const Settings& now) {
-  const std::vector<std::shared_ptr<Store>> registered = registry.All();
+void TakeApart(Plan& plan, const Registry& registry, const Settings& now) {
   const bool enforcing = now.mode == Mode::kEnforce && !plan.dry_run;
   for (const std::string& name : plan.lineage.stores()) {
     if (name == kBranches) {
       if (HasOpenBranches(plan.lineage)) {
-        plan.expected.push_back(name);
+        plan.unregistered.emplace(name, Visibility::Unproven(kOpenBranches));
       } else {
         plan.expired_branches = true;
       }
       continue;
     }
     const std::shared_ptr<Store> store = registry.Get(name);
-    if (!store) {
-      const Result<void> checked = CheckName(name, registered);
-      if (!checked.ok()) return checked;
+    const std::vector<std::string> twins = store ? std::vector<std::string>() : TwinsOf(name);
+    if (plan.names && !IsAsked(*plan.names, name, twins)) continue;
+    if (!twins.empty()) {
+      plan.unregistered.emplace(name, Misspelt(name, twins.front()));
+      continue;
     }
-    if (plan.names && std::find(plan.names->begin(), plan.names->end(), name) == plan.names->end()) continue;
+    if (!store && Has(now.stores, name)) {
+      const char* const expected = "listed in ANTIPODE_STORES, and not registered yet";
+      plan.unregistered.emplace(name, Visibility::Unproven(expected, UnprovenKind::kNotOpened));
+      continue;
+    }
     if (!store) {
-      const bool expected = std::find(now.stores.begin(), now.stores.end(), name) != now.stores.end();
-      (expected ? plan.expected : plan.elsewhere).push_back(name);
+      plan.elsewhere.push_back(name);
       continue;
     }
     const Mode mode = store->mode();
@@ -160,7 +178,6 @@ Result<void> TakeApart(Plan& plan, const Registry& registry, const Settings& now
       group.back().ids = plan.lineage.OfStore(name);
     }
   }
-  return {};
 }
 
 }  // namespace
@@ -208,9 +225,8 @@ bool Plan::LooksTwice() const {
 }
 
 bool Plan::LeavesUnjudged() const {
-  if (expired_branches || !in_doubt.empty() || !elsewhere.empty() || !expected.empty() || !switched_off.empty()) {
-    return true;
-  }
+  if (expired_branches || !in_doubt.empty()) return true;
+  if (!elsewhere.empty() || !unregistered.empty() || !switched_off.empty()) return true;
   if (!lineage.IsComplete() && !lineage.IsComplete(AskedNames())) return true;
   if (!scope) return false;
   const std::vector<Gap> gaps = scope->gaps();
@@ -219,6 +235,10 @@ bool Plan::LeavesUnjudged() const {
 
 std::vector<std::string> Plan::AskedNames() const {
   std::vector<std::string> asked_names = names ? *names : NamesOf(CurrentRegistry()->All());
+  const std::vector<std::string> registered = asked_names;
+  for (const std::string& name : lineage.incomplete()) {
+    if (IsAsked(registered, name, TwinsOf(name))) asked_names.push_back(name);
+  }
   asked_names.emplace_back(kBranches);  // BRANCH-19
   return asked_names;
 }
@@ -274,12 +294,11 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   }
   plan.require_complete = options.require_complete();
   plan.dry_run = options.dry_run() || now->mode == Mode::kDryRun;
-  Result<void> done = TakeApart(plan, *registry, *now);
-  if (!done.ok()) return done.error();
+  TakeApart(plan, *registry, *now);
   const Result<Duration> deadline = Deadline(options, plan.scope, plan.asked, plan.site);
   if (!deadline.ok()) return deadline.error();
   plan.timeout = *deadline;
-  done = TakePolicies(plan, options, *now);
+  const Result<void> done = TakePolicies(plan, options, *now);
   if (!done.ok()) return done.error();
   return plan;
 }

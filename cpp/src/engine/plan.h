@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -43,9 +44,9 @@ struct Plan {
   std::vector<Asked> asked;
   /// Stores of the lineage that this process has not registered.
   std::vector<std::string> elsewhere;
-  /// Those of them that `ANTIPODE_STORES` says it will register: unproven until then. And `antipode-branches` where a
-  /// branch is open (BRANCH-18).
-  std::vector<std::string> expected;
+  /// Those that are unproven for it: they are misspelt (BAR-6), or `ANTIPODE_STORES` says that it will register them
+  /// (BAR-7). And `antipode-branches` where a branch is open (BRANCH-18).
+  std::map<std::string, Visibility> unregistered;
   /// Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49).
   std::vector<Asked> recorded;
   /// Stores in mode off: not judged, so that the result is not complete (BAR-49).
@@ -85,13 +86,13 @@ struct Plan {
 
   /// The lineage has writes, and none of their stores is registered here.
   bool Vacuous() const {
-    return !elsewhere.empty() && asked.empty() && expected.empty() && recorded.empty() && switched_off.empty();
+    return !elsewhere.empty() && asked.empty() && unregistered.empty() && recorded.empty() && switched_off.empty();
   }
 
   /// Something of the lineage is not judged, whatever the servers answer (BAR-15).
   bool LeavesUnjudged() const;
 
-  /// The stores whose marks of incompleteness count for `complete`.
+  /// The stores whose marks of incompleteness count for `complete`: misspelt ones, too.
   std::vector<std::string> AskedNames() const;
 };
 

@@ -110,10 +110,10 @@ bool AddStore(std::vector<JsonObject>& stores, const Asked& asked, const followi
 void PutBarrier(Record record, const Plan& plan, const std::vector<Asked>& asked, const following::Writes& writes,
                 bool unjudged) {
   std::vector<JsonObject> stores;
-  bool seen = plan.expected.empty();
+  bool seen = plan.unregistered.empty();
   for (const Asked& each : asked) seen = AddStore(stores, each, writes, plan.site) && seen;
-  for (const std::string& name : plan.expected) {  // open branches, too: nobody knows what is to come
-    stores.push_back(JsonObject().Text("store", name).Text("verdict", ToString(Verdict::kUnproven)));
+  for (const auto& each : plan.unregistered) {  // open branches, too: nobody knows what is to come
+    stores.push_back(JsonObject().Text("store", each.first).Text("verdict", ToString(Verdict::kUnproven)));
   }
   for (const std::string& name : plan.elsewhere) {
     stores.push_back(JsonObject().Text("store", name).Text("verdict", ToString(Verdict::kElsewhere)));

@@ -127,7 +127,7 @@ BarrierResult Finish(const Plan& plan, const Group& group) {
     const auto found = held.stores.find(name);
     return found != held.stores.end() && found->second.verdict == Verdict::kVisible;
   };
-  held.satisfied = plan.expected.empty() &&
+  held.satisfied = plan.unregistered.empty() &&
                    std::all_of(plan.asked.begin(), plan.asked.end(),
                                [&](const Asked& asked) { return visible(asked.store->name()); });
   const bool left_out = LeftOut(held.stores);

@@ -28,6 +28,8 @@ std::string_view ToString(UnprovenKind kind) noexcept {
       return "connection";
     case UnprovenKind::kNotOpened:
       return "not_opened";
+    case UnprovenKind::kMisspelt:
+      return "misspelt";
     case UnprovenKind::kDiscovery:
       return "discovery";
     case UnprovenKind::kUnfit:

@@ -141,6 +141,30 @@ TEST_F(BarrierTest, MistakesOfTheProgrammerAreErrorsAtOnce) {
   IsRefused(Barrier(BarrierOptions().OnUnproven(Policy::kRedeliver)), ErrorCode::kConfiguration, "it is acknowledged");
 }
 
+// BAR-6, BAR-48: the name is in somebody else's text, which makes neither a pass nor a message that nobody can take.
+TEST_F(BarrierTest, AMisspeltStoreIsUnprovenByThePolicies) {
+  for (const char* name : {"posts", "other"}) MakeFakeStore(name, {MakeFake(name, Always(Visibility::Visible()))});
+  const Scope scope(std::make_shared<LineageScope>(Lineage({At("Posts", "e", 1), At("other", "e", 1)}),
+                                                   ScopeKind::kMessage, Delivery{true, {}}));
+  const auto by = [](Policy policy) { return Barrier(BarrierOptions().OnUnproven(policy)); };
+  for (const BarrierResult& result : {by(Policy::kRaise), by(Policy::kAsTimeout), by(Policy::kRedeliver)}) {
+    ASSERT_NE(result.error(), nullptr);
+    EXPECT_NE(result.error()->code, ErrorCode::kConfiguration);
+    EXPECT_EQ(result.error()->message_code, "AP107");
+    EXPECT_NE(WordsOf(result).find(R"(names store "Posts", this process has registered "posts")"), std::string::npos);
+    EXPECT_EQ(result.store("other").verdict, Verdict::kVisible);
+  }
+  EXPECT_TRUE(by(Policy::kProceed).error() == nullptr && !by(Policy::kProceed).satisfied());
+  EXPECT_FALSE(Barrier(Proceeding(20s).Stores({"posts"})).satisfied());
+  EXPECT_TRUE(Barrier(BarrierOptions().Stores({"other"})).complete());
+  const BarrierResult recorded = Barrier(BarrierOptions().DryRun());
+  EXPECT_TRUE(recorded.error() == nullptr && recorded.satisfied());
+  EXPECT_EQ(recorded.store("Posts").verdict, Verdict::kUnproven);
+  const Lineage marked = Lineage().MarkedIncomplete({"Posts"});
+  EXPECT_FALSE(Barrier(marked).complete()) << "BAR-15";
+  EXPECT_TRUE(Barrier(marked, BarrierOptions().Stores({"other"})).complete());
+}
+
 // BAR-19: the language says it at once.
 static_assert(!std::is_convertible_v<BarrierResult, bool> && !std::is_constructible_v<bool, BarrierResult>);
 
