@@ -164,6 +164,7 @@ Result<Lineage> Leaving(const LineageScope& scope, const Site& site) {
     for (const std::string& store : stores) {  // there is a record of the pending write itself
       Events().LineageIncomplete({"pending", store, &scope, {}, false});
     }
+    if (scope.closed()) Events().LineageIncomplete({"unscoped", {}, &scope, site.ToString()});  // SCOPE-34
     if (scope.streaming()) Events().LineageIncomplete({"streaming", {}, &scope, site.ToString()});
   }
   return lineage;

@@ -43,6 +43,11 @@ PendingWrite::PendingWrite(std::string store, Lineage lineage, std::string site)
       thread_(std::this_thread::get_id()) {}
 
 Lineage LineageScope::MarkedBut(const PendingPtr& own) const {
+  Lineage marked = Marked(own);
+  return closed() && CurrentScope().get() == this ? marked.MarkedIncomplete() : marked;
+}
+
+Lineage LineageScope::Marked(const PendingPtr& own) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> stores;
   stores.reserve(pending_.size());

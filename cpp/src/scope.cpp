@@ -79,7 +79,7 @@ std::vector<Gap> LineageScope::gaps() const {
 }
 
 Lineage LineageScope::Additions() const {
-  const Lineage marked = lineage();
+  const Lineage marked = Marked(nullptr);
   const std::lock_guard<std::mutex> lock(mutex_);
   return marked.IsSame(inbound_lineage_) ? Lineage() : marked.AddedTo(inbound_lineage_);
 }
@@ -280,7 +280,7 @@ void LineageScope::AddGap(Gap gap) {
 
 std::shared_ptr<const void> LineageScope::Proof() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool is_marked = !streams_.empty() || !pending_.empty() || WasOff();
+  const bool is_marked = !streams_.empty() || !pending_.empty() || closed_ || WasOff();
   return proof_ != nullptr && !is_marked && proved_.IsSame(lineage_) ? proof_ : nullptr;
 }
 

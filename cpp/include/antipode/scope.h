@@ -127,7 +127,8 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   const std::optional<Delivery>& delivery() const { return delivery_; }
   /// The lineage as it is now, marked as a copy that leaves is: stores with a write in flight or of unknown outcome are
   /// incomplete (SCOPE-16, SCOPE-20), and it is so anywhere while a response stream brings messages before it
-  /// (PROP-28). No finding, and never an error: nothing leaves by it.
+  /// (PROP-28), or where this scope is current and has ended (SCOPE-34). No finding, and never an error: nothing leaves
+  /// by it.
   Lineage lineage() const { return MarkedBut(nullptr); }
   /// The same without marks of writes in flight: for barriers and waits, which say themselves what is in doubt
   /// (BAR-56).
@@ -257,6 +258,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
 
  private:
   void Join(const Lineage& lineage, bool filtered, const Site& site);
+  Lineage Marked(const PendingPtr& own) const;  // as it is marked at its own end, too
   Lineage Filtered(Lineage lineage) const;
   Removed TakeOut(Lineage after, const Lineage& named);
   void TooLate(const std::string& store, const Site& site) const;

@@ -225,7 +225,7 @@ bool Plan::LooksTwice() const {
 }
 
 bool Plan::LeavesUnjudged() const {
-  if (expired_branches || !in_doubt.empty()) return true;
+  if (expired_branches || has_ended || !in_doubt.empty()) return true;
   if (!elsewhere.empty() || !unregistered.empty() || !switched_off.empty()) return true;
   if (!lineage.IsComplete() && !lineage.IsComplete(AskedNames())) return true;
   if (!scope) return false;
@@ -258,6 +258,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   }
   if (lineage == nullptr) {  // before the lineage: what ends in between is in doubt once too often, not once too few
     for (auto& each : scope->InDoubt()) plan.in_doubt.insert(std::move(each));
+    plan.has_ended = scope->closed();
   }
   plan.lineage = lineage != nullptr ? *lineage : scope->Known();
   plan.scope = std::move(scope);

@@ -58,6 +58,8 @@ struct Plan {
   Policy on_vacuous = Policy::kProceed;
   bool require_complete = false;
   bool dry_run = false;
+  /// It judges the current scope's own lineage, and that scope has ended (SCOPE-34).
+  bool has_ended = false;
   /// Branches that were open long ago: nobody knows what became of them (BRANCH-16).
   bool expired_branches = false;
   /// The stores named in the call; nothing where all registered ones are asked for.

@@ -39,6 +39,7 @@ BarrierResult::Held Hold(const Plan& plan, Duration waited, StoreResults stores)
         is_unknown ? "its outcome is not known" : "it has not been answered, or not been committed";
     held.gaps.push_back({"pending", store, std::string("a write of this scope: ") + state});
   }
+  if (plan.has_ended) held.gaps.push_back({"unscoped", "", "the current scope has ended: this may be another request"});
   if (plan.expired_branches) held.gaps.push_back({"branch", "", kExpiredBranches});
   held.vacuous = plan.Vacuous();
   held.off = plan.switched_off;

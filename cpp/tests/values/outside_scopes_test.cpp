@@ -1,4 +1,4 @@
-// What leaves outside any scope: nothing, or an incomplete lineage (SCOPE-31).
+// What leaves outside any scope, or in one that has ended: nothing, or an incomplete lineage (SCOPE-31, SCOPE-34).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "antipode/barrier.h"
 #include "antipode/memory.h"
 #include "antipode/messages.h"
 #include "antipode/propagation.h"
@@ -118,6 +119,48 @@ TEST(OutsideAnyScope, NothingIsAddedWithTheModeOff_SCOPE_31) {
   EXPECT_TRUE(SentTo("inside").empty());
   EXPECT_FALSE(*OutgoingMessage());
   EXPECT_TRUE(LineageUnscoped(true, Site()).IsComplete()) << "SCOPE-32";
+}
+
+// What a context that somebody restores brings into another request (SCOPE-34).
+TEST(EndedScope, WhileItIsCurrentNothingThatLeavesIsComplete_SCOPE_34) {
+  const Isolation isolation;
+  MemoryStore store("s", {"a"});
+  MemoryClient client = store.Client("a", StoreOptions("s").RestIn("field"));
+  const auto ended = std::make_shared<LineageScope>();
+  ended->Stop();
+  EXPECT_TRUE(ended->lineage().IsComplete()) << "whoever has it knows what it had";
+  {
+    const Activation current(ended);
+    EXPECT_EQ(SentTo("inside"), (Map{{"baggage", "antipode=1~_.i"}}));
+    EXPECT_EQ(**OutgoingMessage(), "1~_.i");
+    EXPECT_EQ(*Serialize(), "1~_.i");
+    EXPECT_FALSE(CurrentScope()->lineage().IsComplete());
+    EXPECT_FALSE(DetachedScope().lineage().IsComplete());
+    const BarrierResult result = Barrier();
+    EXPECT_TRUE(result.satisfied() && !result.complete());
+    ASSERT_EQ(result.gaps().size(), 1U) << "BAR-19";
+    EXPECT_EQ(result.gaps().front().message_code(), "AP418");
+    ASSERT_TRUE(client.Set("k", "v").ok());
+  }
+  const Scope reads;
+  const Reading seen;
+  EXPECT_EQ(client.Get("k").value, "v");
+  EXPECT_FALSE(seen.lineage().IsComplete());
+}
+
+TEST(EndedScope, ItsOwnResponseAndItsLastPassSayWhatTheyKnow_SCOPE_34) {
+  const Isolation isolation;
+  MemoryStore store("of-its-own", {"a"});
+  MemoryClient client = store.Client("a");
+  Scope request = ExtractRequest(HeaderCarrier(Headers{}), "10.0.0.7");
+  ASSERT_TRUE(client.Set("k", "v").ok());
+  for (int times = 0; times < 2; ++times) EXPECT_TRUE(Barrier().complete());
+  request->Stop();
+  EXPECT_FALSE(Barrier().complete()) << "not by what was proved before, either";
+  Headers answered;
+  request.InjectResponse(HeaderCarrier(answered));
+  ASSERT_EQ(answered.count("antipode-lineage"), 1U);
+  EXPECT_TRUE(Deserialize(answered.find("antipode-lineage")->second)->IsComplete());
 }
 
 }  // namespace
