@@ -397,6 +397,7 @@ int Connection::Inside::GetCopyData(char** buffer, int asynchronous) {
 void Connection::Inside::Over() {
   if (!under_way_) return;
   under_way_ = false;
+  if (std::exchange(prepares_unnamed_, false) && ending_.failed) unnamed_.reset();
   if (ending_.none) Unheard();  // its results were taken from libpq itself
   noted_.reset();
   if (!ending_.none && !ending_.failed) moments_.Done(past_, awaited_);
@@ -471,7 +472,7 @@ void Connection::Inside::Forget() {
   moments_.Forget();
   left_ = PQTRANS_IDLE;
   awaited_.clear();
-  under_way_ = false;
+  under_way_ = prepares_unnamed_ = false;
   unsynced_ = syncs_ = 0;
   pieces_.clear();
   lost_.reset();

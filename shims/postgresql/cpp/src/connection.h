@@ -63,6 +63,11 @@ class Connection::Inside {
     std::vector<Oid> types;
   };
   void PreparedUnnamed(const char* query, int count, const Oid* types);
+  // Its preparation was sent, and has this result, or will have one: where it fails there is no unnamed statement.
+  void UnnamedGave(const PGresult* result);
+  void SentUnnamed() { prepares_unnamed_ = true; }
+  // The application has none: a question of ours is not to be taken for it.
+  void DropUnnamed();
   const std::optional<Unnamed>& unnamed() const { return unnamed_; }
 
   Reply Next();
@@ -122,6 +127,7 @@ class Connection::Inside {
   // What the application has prepared by libpq's own call.
   std::map<std::string, Statement> prepared_;
   std::optional<Unnamed> unnamed_;
+  bool prepares_unnamed_ = false;  // by the asynchronous command that is under way
   std::set<std::string, std::less<>> fetching_;  // names under which a FETCH may have been prepared by `SendPrepare`
   Moments moments_;
   // The transaction's behind the last command that the shim has seen the end of.

@@ -74,6 +74,7 @@ void Flow::NotSent(bool began) {
   if (Broken()) {
     Gone();
   } else if (began) {
+    half_committed_ = false;  // of what was not sent no part is
     RolledBack();
   }
 }

@@ -64,6 +64,18 @@ Result<Connection> Wrap(PGconn* connection, Options options) {
 
 Result<std::shared_ptr<Store>> Register(const Options& options) { return Join(options); }
 
+// The server drops the one before as soon as it reads the next, be that it fails.
+void Connection::Inside::UnnamedGave(const PGresult* result) {
+  const bool is_servers = PQresultErrorField(result, PG_DIAG_SQLSTATE) != nullptr;
+  if (PQresultStatus(result) != PGRES_COMMAND_OK && is_servers) unnamed_.reset();
+}
+
+// The protocol's own word for it is none of libpq 15's; a text that cannot be read drops it, too, and the transaction
+// in which the application runs what is not there fails in any case.
+void Connection::Inside::DropUnnamed() {
+  if (!InPipeline()) PQclear(PQprepare(plain(), "", "NOTHING IS PREPARED", 0, nullptr));
+}
+
 // The words of libpq on a wrapped connection
 
 Connection::Connection(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
@@ -93,6 +105,7 @@ Reply Connection::ExecParams(const char* command, int count, const Oid* types, c
 
 Reply Connection::Prepare(const char* name, const char* query, int count, const Oid* types) {
   Reply reply = inside_->Describe([&] { return PQprepare(get(), name, query, count, types); });
+  if (IsUnnamed(name)) inside_->UnnamedGave(reply.get());
   if (reply.status() != PGRES_COMMAND_OK) return reply;
   if (IsUnnamed(name)) {
     inside_->PreparedUnnamed(query, count, types);
@@ -112,7 +125,10 @@ Reply Connection::ExecPrepared(const char* name, int count, const char* const* v
   }
   return inside_->Run(
       inside_->PreparedStatement(name),
-      [&] { return PQexecPrepared(plain, name, count, values, lengths, formats, result_format); },
+      [&] {
+        if (IsUnnamed(name)) inside_->DropUnnamed();
+        return PQexecPrepared(plain, name, count, values, lengths, formats, result_format);
+      },
       [&] { return PQsendQueryPrepared(plain, name, count, values, lengths, formats, result_format); }, site);
 }
 
@@ -121,6 +137,8 @@ Reply Connection::DescribePrepared(const char* name) {
     if (IsUnnamed(name) && inside_->unnamed()) {
       const auto& [query, types] = *inside_->unnamed();
       PQclear(PQprepare(get(), "", query.c_str(), static_cast<int>(types.size()), types.data()));
+    } else if (IsUnnamed(name)) {
+      inside_->DropUnnamed();
     }
     return PQdescribePrepared(get(), name);
   });
@@ -143,10 +161,14 @@ int Connection::SendQueryParams(const char* command, int count, const Oid* types
 
 int Connection::SendPrepare(const char* name, const char* query, int count, const Oid* types) {
   // Whether it will be prepared is not known yet: what a named one does when run is not, either.
-  if (IsUnnamed(name) && query != nullptr) inside_->PreparedUnnamed(query, count, types);
   if (!IsUnnamed(name)) inside_->Forget(name, query);
-  return inside_->Start(
+  const int done = inside_->Start(
       {Kind::kRead, false, false}, [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
+  if (done != 0 && IsUnnamed(name) && query != nullptr) {
+    inside_->PreparedUnnamed(query, count, types);
+    if (PQpipelineStatus(get()) == PQ_PIPELINE_OFF) inside_->SentUnnamed();
+  }
+  return done;
 }
 
 int Connection::SendQueryPrepared(const char* name, int count, const char* const* values, const int* lengths,
@@ -158,7 +180,11 @@ int Connection::SendQueryPrepared(const char* name, int count, const char* const
   }
   return inside_->Start(
       inside_->PreparedStatement(name),
-      [&] { return PQsendQueryPrepared(get(), name, count, values, lengths, formats, result_format); }, site);
+      [&] {
+        if (IsUnnamed(name)) inside_->DropUnnamed();
+        return PQsendQueryPrepared(get(), name, count, values, lengths, formats, result_format);
+      },
+      site);
 }
 
 int Connection::SetSingleRowMode() { return PQsetSingleRowMode(get()); }

@@ -177,6 +177,20 @@ TEST_F(Writes, TheUnnamedStatementStaysTheApplications) {
   const Reply described = writer_.DescribePrepared("");
   EXPECT_EQ(PQnparams(described.get()), 1);
   EXPECT_TRUE(ComesTo(regions_, scope.lineage(), "3"));
+  for (const bool sends : {false, true}) {  // a preparation that fails leaves none
+    const char* const values[] = {"never"};
+    ASSERT_EQ(writer_.Prepare("", "INSERT INTO posts VALUES ($1, 'v')", 1, nullptr).status(), PGRES_COMMAND_OK);
+    if (sends) {
+      ASSERT_EQ(writer_.SendPrepare("", "nonsense", 0, nullptr), 1);
+      Until([&] { return writer_.GetResult().get() == nullptr; });
+    } else {
+      ASSERT_EQ(writer_.Prepare("", "nonsense", 0, nullptr).status(), PGRES_FATAL_ERROR);
+    }
+    const Reply none = writer_.ExecPrepared("", 1, values, nullptr, nullptr, 0);
+    EXPECT_STREQ(PQresultErrorField(none.get(), PG_DIAG_SQLSTATE), "26000");
+    EXPECT_EQ(writer_.DescribePrepared("").status(), PGRES_FATAL_ERROR);
+  }
+  EXPECT_FALSE(regions_.Shows("a", "never"));
 }
 
 // Bodies that write what their text does not show, and several statements in one.
@@ -292,6 +306,8 @@ TEST_F(Writes, WhatAPipelineDoesNotTakeSaysWhy) {
   ASSERT_EQ(writer_.EnterPipelineMode(), 1);
   EXPECT_EQ(writer_.SendQuery("BEGIN; INSERT INTO posts VALUES ('not sent', 'v'); COMMIT"), 0);
   EXPECT_NE(std::string(writer_.ErrorMessage()).find("pipeline mode"), std::string::npos) << writer_.ErrorMessage();
+  EXPECT_NE(std::string(PQerrorMessage(writer_.get())).find("pipeline mode"), std::string::npos) << "for later, too";
+  EXPECT_TRUE(scope->pending().empty() && scope.lineage().empty());
   EXPECT_EQ(writer_.ExitPipelineMode(), 1);
 }
 
