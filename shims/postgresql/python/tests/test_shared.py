@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import antipode
+import antipode_postgresql
 import psycopg
 import pytest
 from antipode import Lineage
@@ -84,6 +85,21 @@ def test_who_commits_what_others_wrote(
         assert not committing.pending
         commit(wrapped)
         assert proved(committing)
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback", "COMMIT"])
+def test_who_ends_it_by_another_wrap(wrapped: Connection, end: str) -> None:
+    """SCOPE-24: of the same connection."""
+    other = antipode_postgresql.wrap(wrapped._antipode_plain, STORE)  # type: ignore[attr-defined]
+    with antipode.scope() as outer:
+        wrapped.execute(INSERT, ("1",))
+        with antipode.scope() as ending:
+            _in_words(other) if end == "COMMIT" else getattr(other, end)()
+            if end == "rollback":
+                assert not outer.pending
+                assert antipode.serialize() == "1"
+            else:
+                assert proved(ending) == proved(outer)
 
 
 async def test_who_commits_by_asyncio(awrapped: psycopg.AsyncConnection[Any]) -> None:

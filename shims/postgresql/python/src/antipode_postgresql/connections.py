@@ -42,6 +42,7 @@ def record(plain: Any, binding: Binding) -> Any:
     known = plain.__dict__.setdefault(_KNOWN, Known())
     wrapped._antipode_plain = plain
     wrapped._antipode_flow = Flow(binding, plain, known)
+    known.flows.add(wrapped._antipode_flow)
     return wrapped
 
 

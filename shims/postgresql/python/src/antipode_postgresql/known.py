@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from weakref import WeakSet
 
 from antipode.store import note_marks
 from psycopg import pq
@@ -30,6 +31,7 @@ class Known:
     __slots__ = (
         "asks_how",
         "epoch",
+        "flows",
         "has_question",
         "moments",
         "prepared",
@@ -42,6 +44,8 @@ class Known:
     )
 
     def __init__(self) -> None:
+        self.flows: WeakSet[Any] = WeakSet()
+        """The wraps' own records of what is open."""
         self.system = 0
         self.segment = 0
         self.timeline = 0
@@ -60,6 +64,12 @@ class Known:
         self.row_by_row = False
         """Whether libpq may go on to hand out one row at a time: until something is sent outside a pipeline."""
         self.moments = Moments()
+
+    def holder(self, flow: Any) -> Any:
+        """Return the wrap's record that has a write of the open transaction: this one's, where it has (SCOPE-24)."""
+        if flow.write is not None:
+            return flow
+        return next((other for other in list(self.flows) if other.write is not None), flow)
 
     def is_due(self, threshold: int | None) -> bool:
         """Counts one more question; whether it is to be prepared now: as often asked as psycopg asks before it does."""

@@ -114,6 +114,7 @@ class RecordingBaseConnection:
         plain = super()._exec_command  # type: ignore[misc]
         text = command if isinstance(command, bytes) else b""
         if text == b"ROLLBACK":
+            flow = flow.known.holder(flow)
             try:
                 result = yield from plain(command, result_format)
             except BaseException as error:
@@ -134,6 +135,7 @@ class RecordingBaseConnection:
         return (yield from plain(command, result_format))
 
     def _antipode_commit(self, flow: Flow, command: bytes, result_format: Any) -> Any:
+        flow = flow.known.holder(flow)
         flow.executes()
         plain = super()._exec_command  # type: ignore[misc]
         if self._pipeline is not None:  # type: ignore[attr-defined]
@@ -250,9 +252,9 @@ class RecordingBaseCursor:
                     yield from self._antipode_alone(flow, pgq, prepare, binary, is_client)
                     return
             flow.has_snapshot = False
-        if kind is Kind.COMMIT and not piped and flow.write is not None and status == INTRANS:
+        if kind is Kind.COMMIT and not piped and status == INTRANS and flow.known.holder(flow).write is not None:
             self._query = pgq
-            yield from self._antipode_commit_text(flow)
+            yield from self._antipode_commit_text(flow.known.holder(flow))
             return
         if kind is Kind.END_PREPARED:
             flow.take_prepared(pgq.query)
