@@ -462,9 +462,8 @@ class RecordingClient:
 @cached
 def recording_client(plain: Any) -> type[Any]:
     """The class of a wrapped client: a subclass of the client's own."""
-    members: dict[str, Any] = {"__module__": plain.__module__, "__slots__": ()}
-    for name, how in _OF_CLIENTS.items():
-        members[name] = _wide_method(plain, name, how)
+    ways = {name: _wide_method(plain, name, how) for name, how in _OF_CLIENTS.items()}
+    members = {"__module__": plain.__module__, "__slots__": (), **ways}
     return type(plain.__name__, (RecordingClient, plain), members)
 
 

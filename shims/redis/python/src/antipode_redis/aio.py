@@ -7,7 +7,6 @@ import time
 from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
-from antipode.shim import refuse_making
 from antipode.waiting import wait_for_server_async
 from redis._parsers import _AsyncRESP2Parser, _AsyncRESP3Parser
 from redis.asyncio.client import Redis
@@ -21,7 +20,7 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
-from antipode_redis.pools import POOL, came_round, is_making, make
+from antipode_redis.pools import POOL, came_round, check_making, make
 from antipode_redis.reads import (
     Late,
     Pause,
@@ -139,9 +138,7 @@ class AsyncRecording:
     """Whether a read may stand in a MULTI of ours."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        """As redis-py's, for what the wrapped client makes itself; raise ConfigurationError for who else makes one."""
-        if not is_making():
-            refuse_making(self)
+        check_making(self)
         super().__init__(*args, **options)
 
     async def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 import redis
 from antipode.lineage import EMPTY, Lineage
 from antipode.settings import settings_generation
-from antipode.shim import refuse_making
 from antipode.waiting import wait_for_server
 from redis.client import NEVER_DECODE
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -21,7 +20,7 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
-from antipode_redis.pools import POOL, came_round, is_making, make
+from antipode_redis.pools import POOL, came_round, check_making, make
 from antipode_redis.reads import (
     Late,
     Pause,
@@ -51,8 +50,7 @@ from antipode_redis.serving import (
 from antipode_redis.short import BLOCKING, MISSING, exchange, is_common, pack
 
 _BROKEN = (RedisError, OSError)
-_EARLY_S = 0.01
-"""A socket's clock may be so much early."""
+_EARLY_S = 0.01  # a socket's clock may be so much early
 _OTHER, _READ, _WRITE, _TRANSACTION = Kind.OTHER, Kind.READ, Kind.WRITE, Kind.TRANSACTION
 
 
@@ -153,9 +151,7 @@ class Recording:
     """Whether replies are parsed by redis-py's own client, so that the short way does the same."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        """As redis-py's, for what the wrapped client makes itself; raise ConfigurationError for who else makes one."""
-        if not is_making():
-            refuse_making(self)
+        check_making(self)
         super().__init__(*args, **options)
 
     def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
@@ -494,12 +490,10 @@ def recording_class(plain: type[Any], recording: type[Any]) -> type[Any]:
     """The recording class for a client's or pipeline's own class, which it stays an instance of."""
     found = _classes.get(plain)
     if found is None:
-        base = recording.__mro__[2]
-        if plain is base:
+        if plain is recording.__mro__[2]:
             found = recording
         else:
             found = type(plain.__name__, (recording, plain), {"__module__": plain.__module__})
-            own = getattr(plain, "parse_response", None)
-            found._antipode_short = recording is RecordingRedis and own is redis.Redis.parse_response
+            found._antipode_short = recording is RecordingRedis and plain.parse_response is redis.Redis.parse_response
         _classes[plain] = found
     return found

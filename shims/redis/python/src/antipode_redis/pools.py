@@ -84,9 +84,10 @@ def make(client: Callable[[], Any]) -> Any:
         _making.reset(token)
 
 
-def is_making() -> bool:
-    """Return whether a wrapped client makes another one just now."""
-    return _making.get()
+def check_making(made: Any) -> None:
+    """Refuse what the class of a wrapped client makes, unless the client makes it itself (SHIM-50)."""
+    if not _making.get():
+        refuse_making(made)
 
 
 def _taken(binding: Binding, frame: FrameType) -> None:
