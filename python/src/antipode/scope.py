@@ -14,7 +14,7 @@ from antipode.expected_streams import ExpectedStreams
 from antipode.lineage import EMPTY, Lineage
 from antipode.observers import events
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
-from antipode.scope_context import activate, current_scope, this_process
+from antipode.scope_context import activate, held_scope, this_process
 from antipode.scope_values import MOST_CHANGES, BarrierLooks, Change, Delivery, Gap, Removed, in_order
 from antipode.site import call_site
 from antipode.writeid import WriteId
@@ -486,6 +486,10 @@ class Scope:
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
         return f"<Scope {self.kind} {state} {self.lineage.serialize()}>"
+
+
+current_scope: Final[Callable[[], Scope | None]] = held_scope
+"""Return the scope of the running request, message or task; None outside any."""
 
 
 @contextmanager
