@@ -41,5 +41,3 @@ def test_many_programs_lose_nothing(pair: tuple[Language, str]) -> None:
     assert not tally.findings, f"{tally}"
     assert tally.programs == 500, f"too much was found: {tally}"
     assert tally.committed > tally.programs / 4, f"hardly anything was committed: {tally}"
-    if tally.findings:
-        pytest.xfail(f"other results than by the plain client: {tally}")
