@@ -22,7 +22,7 @@ OURS := conftest.py python shims lab benchmarks spec
 # Where an environment forbids bytecode, each of the many processes that the tests start would compile all it imports.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup servers lean demo test lint types tests java cpp interop test-stores fuzz micro models simulation spec-coverage lock clean
+.PHONY: help setup servers lean demo test lint types tests java cpp interop test-stores fuzz micro models simulation size spec-coverage lock clean
 
 help:
 	@echo "make demo         see cross-service violations happen, and not happen (POST_STORAGE=redis NOTIFIER=rabbitmq: on real servers)"
@@ -35,6 +35,7 @@ help:
 	@echo "make micro        the micro benchmarks (scripts/micro java, scripts/micro cpp: those of the other languages)"
 	@echo "make models       TLC on the models of the rules and on their mutants, spec/tla (OPTIONS=--long: up to 40 minutes)"
 	@echo "make simulation   the engine of Python on a virtual clock: runs drawn from seeds (OPTIONS='0 2000 --shrink', --mutant NAME)"
+	@echo "make size         lines of source, by room of the core and by shim, language by language"
 	@echo "make spec-coverage  which requirements of spec/ each language's tests cite, and which none does (OPTIONS=--fail-uncited)"
 	@echo "make lock         pins requirements/dev.in and spark.in into the .txt files beside them"
 
@@ -62,6 +63,10 @@ lint:
 	@$(PY) -m ruff check $(OURS)
 	@$(PY) -m ruff format --check $(OURS)
 	@$(PY) spec/layers.py
+	@$(PY) spec/size.py --check
+
+size:
+	@$(PY) spec/size.py
 
 types:
 	@scripts/types

@@ -1,0 +1,49 @@
+"""The limit of a shim's lines: what breaks it, and an entry that says too much (spec/size.py)."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_spec = importlib.util.spec_from_file_location("size", Path(__file__).resolve().parents[1] / "size.py")
+assert _spec is not None
+assert _spec.loader is not None
+size: Any = importlib.util.module_from_spec(_spec)
+sys.modules["size"] = size
+_spec.loader.exec_module(size)
+
+
+def test_this_project_s_shims_keep_it() -> None:
+    allowed = json.loads((size.ROOT / "spec/cells.json").read_text())["cells"]
+    assert not list(size.faults(size.cells(), allowed))
+    assert all(entry["why"] for entry in allowed.values())
+
+
+@pytest.mark.parametrize(
+    ("lines", "entry", "fault"),
+    [
+        (1200, None, ""),
+        (1201, None, "it may have 1200"),
+        (2000, 2000, ""),
+        (2001, 2000, "it may have 2000"),
+        (1800, 2000, "allows 2000"),
+        (1100, 1300, "allows 1300"),
+    ],
+)
+def test_the_limit(lines: int, entry: int | None, fault: str) -> None:
+    allowed = {} if entry is None else {"kv/python": {"lines": entry, "why": "it is old"}}
+    found = list(size.faults({"kv/python": lines}, allowed))
+    assert [fault in each for each in found] == ([True] if fault else [])
+
+
+def test_each_file_of_the_core_is_in_a_room() -> None:
+    document = json.loads((size.ROOT / "spec/layers.json").read_text())
+    for language in size.SUFFIXES:
+        lines = size.rooms(language, document)
+        assert "(none)" not in lines
+        assert set(lines) == {room["name"] for room in document["rooms"]}
