@@ -16,7 +16,7 @@ from jsonschema.exceptions import best_match
 SPEC = Path(__file__).resolve().parents[1]
 SCHEMAS = SPEC / "schemas"
 VECTORS = sorted((SPEC / "vectors").glob("*.json"))
-PROSE = sorted(path for path in SPEC.glob("*.md") if path.name != "README.md")
+PROSE = sorted(path for path in SPEC.glob("*.md") if path.name not in {"README.md", "map.md"})
 PREFIXES = {
     "branches": "BRANCH",
     "barrier": "BAR",
