@@ -240,12 +240,7 @@ public final class Antipode {
    * until the work has run once.
    */
   public static Runnable carry(Runnable work) {
-    Carrying carrying = new Carrying();
-    return () -> {
-      try (var in = carrying.enter()) {
-        work.run();
-      }
-    };
+    return Carrying.of(work);
   }
 
   /** The same for work with a result. */

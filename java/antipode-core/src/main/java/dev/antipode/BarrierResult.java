@@ -1,5 +1,6 @@
 package dev.antipode;
 
+import dev.antipode.wire.Display;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -93,10 +94,10 @@ public final class BarrierResult {
     lines.add(AntipodeException.withCode(toString(), isEmpty ? "AP102" : ""));
     stores().forEach((name, result) -> lines.add(AntipodeException.withCode(
         "  %s: %s%s (%s)".formatted(
-            Logs.shown(name), result.verdict(), result.kind() == null ? "" : ", " + result.kind(), result.reason()),
+            Display.shown(name), result.verdict(), result.kind() == null ? "" : ", " + result.kind(), result.reason()),
         result.code())));
     for (Gap gap : gaps) {
-      String line = "  incomplete: %s %s %s".formatted(gap.reason(), Logs.shown(gap.store()), gap.detail());
+      String line = "  incomplete: %s %s %s".formatted(gap.reason(), Display.shown(gap.store()), gap.detail());
       lines.add(AntipodeException.withCode(line.stripTrailing(), gap.code()));
     }
     return String.join("\n", lines);
@@ -118,7 +119,7 @@ public final class BarrierResult {
       }
     });
     if (!elsewhere.isEmpty()) {
-      told.add(Logs.shown(elsewhere) + " elsewhere (not registered in this process)");
+      told.add(Display.shown(elsewhere) + " elsewhere (not registered in this process)");
     }
     off.forEach(name -> told.add(name + " switched off (its mode), not looked at"));
     String how = dryRun

@@ -23,6 +23,16 @@ final class Carrying {
     }
   }
 
+  /** Return the work, to run in the Context that is current now. */
+  static Runnable of(Runnable work) {
+    Carrying carrying = new Carrying();
+    return () -> {
+      try (var in = carrying.enter()) {
+        work.run();
+      }
+    };
+  }
+
   /** Runs what follows in the carried Context; closing ends that. */
   AutoCloseableQuietly enter() {
     Scope current = context.makeCurrent();

@@ -34,7 +34,7 @@ final class CarryingExecutor extends AbstractExecutorService {
   @Override
   public void execute(Runnable task) {
     CarryingTask<?> carried = task instanceof CarryingTask<?> made ? made : null;
-    Runnable run = carried != null ? carried : Antipode.carry(task);
+    Runnable run = carried != null ? carried : Carrying.of(task);
     try {
       inner.execute(run);
     } catch (RejectedExecutionException e) {

@@ -1,12 +1,10 @@
 package dev.antipode;
 
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
-import java.util.stream.Collectors;
 
 /**
  * The {@code dev.antipode} logger of {@code java.util.logging}: each kind of line at most once a minute, with how often
@@ -16,8 +14,6 @@ import java.util.stream.Collectors;
 public final class Logs {
   private static final long PERIOD_NANOS = TimeUnit.MINUTES.toNanos(1);
   private static final int MOST_KINDS = 1000; // kinds may name call sites
-  private static final int LONGEST = 64;
-  private static final int MOST_NAMES = 5;
   private static final Map<String, Kind> KINDS = new HashMap<>();
 
   /** Made when the first line is said, where it may fail: a process without descriptors cannot read its settings. */
@@ -55,25 +51,6 @@ public final class Logs {
   /** Logs a defect of ours, or of a shim, with its stack, at most once a minute a message. */
   public static void error(String code, String message, Throwable thrown) {
     say(Level.SEVERE, message, AntipodeException.withCode(message, code), null, thrown);
-  }
-
-  /** Text from outside as it may stand in a log line or error: escaped, and cut at 64 characters (OBS-12). */
-  public static String shown(String text) {
-    StringBuilder shown = new StringBuilder();
-    text.chars().limit(LONGEST).forEach(c -> {
-      if (c >= ' ' && c < 127) {
-        shown.append((char) c);
-      } else {
-        shown.append(String.format("\\u%04x", c));
-      }
-    });
-    return text.length() > LONGEST ? shown + "..." : shown.toString();
-  }
-
-  /** Several of them: at most five, and how many more there are (OBS-12). */
-  public static String shown(Collection<String> texts) {
-    String some = texts.stream().limit(MOST_NAMES).map(Logs::shown).collect(Collectors.joining(", "));
-    return texts.size() > MOST_NAMES ? some + " and " + (texts.size() - MOST_NAMES) + " more" : some;
   }
 
   private static void say(Level level, String kind, String message, String countAs, Throwable thrown) {

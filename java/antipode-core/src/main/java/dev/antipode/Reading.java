@@ -27,7 +27,8 @@ public final class Reading implements AutoCloseable {
   private boolean merging;
   private boolean closed;
 
-  Reading(Lineage after) {
+  /** Begins a block; {@code after}: what each of its reads waits for, null for nothing. */
+  public Reading(Lineage after) {
     this.after = after;
     this.current = Context.current().with(KEY, this).makeCurrent();
   }

@@ -4,6 +4,9 @@ import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.observer.Observers;
 import dev.antipode.observer.WriteSite;
 import dev.antipode.telemetry.CallSite;
+import dev.antipode.trust.Judgement;
+import dev.antipode.trust.TrustSettings;
+import dev.antipode.wire.Display;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
@@ -68,6 +71,17 @@ public final class ScopeLog {
     return Lineage.EMPTY.markedIncomplete();
   }
 
+  /**
+   * Returns what is to rest beside a value that is written outside any scope: it may be incomplete (SCOPE-32).
+   *
+   * @param lineageOut whether lineages are given to values here
+   * @param write the value's own, where it has begun; null before
+   */
+  public static Lineage lineageBesideOutside(boolean lineageOut, Object write) {
+    boolean rests = Judgement.messageOut(TrustSettings.inForce(), lineageOut ? null : Boolean.FALSE).accepted();
+    return rests ? lineageOutside("value out", write) : Lineage.EMPTY; // where nothing rests nothing is told as lost
+  }
+
   /** A write that no scope records (SCOPE-9). */
   public static void orphan(String store) {
     knowLineage();
@@ -76,8 +90,8 @@ public final class ScopeLog {
     Logs.warn(
         "AP401",
         "orphan " + where,
-        "a write to " + Logs.shown(store) + " was made outside any scope, so nothing can wait for it. Open one with a middleware "
-            + "or Antipode.scope(); in a thread use Antipode.carry(). site=" + where);
+        "a write to " + Display.shown(store) + " was made outside any scope, so nothing can wait for it. Open one with a "
+            + "middleware or Antipode.scope(); in a thread use Antipode.carry(). site=" + where);
   }
 
   /** A write to a scope that has ended (SCOPE-4). */
@@ -88,8 +102,8 @@ public final class ScopeLog {
     Logs.warn(
         "AP402",
         "closed-scope " + where,
-        "dropped a write to " + (store.isEmpty() ? "a store" : Logs.shown(store)) + ": its scope (" + scopesSite + ") has ended. "
-            + "For work that outlives the request use Antipode.detachedScope(). site=" + where);
+        "dropped a write to " + (store.isEmpty() ? "a store" : Display.shown(store)) + ": its scope (" + scopesSite + ") has "
+            + "ended. For work that outlives the request use Antipode.detachedScope(). site=" + where);
   }
 
   /** A write after the response's header had left (PROP-16). */

@@ -1,6 +1,5 @@
 package dev.antipode;
 
-import dev.antipode.shim.Capabilities.Rest;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collection;

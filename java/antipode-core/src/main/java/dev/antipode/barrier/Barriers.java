@@ -14,6 +14,7 @@ import dev.antipode.observer.Observers;
 import dev.antipode.observer.Outcome;
 import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.CallSite;
+import dev.antipode.wire.Display;
 import io.opentelemetry.context.Context;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -178,7 +179,7 @@ public final class Barriers {
         ("a barrier judged nothing: the lineage has writes to %s; registered in this process: %s. If these are one "
                 + "store, give it one name. site=%s")
             .formatted(
-                Logs.shown(plan.elsewhere()), String.join(", ", Registry.current().names()), site));
+                Display.shown(plan.elsewhere()), String.join(", ", Registry.current().names()), site));
   }
 
   /** Waits for nothing and enforces nothing: what is not visible is followed in the background and recorded. */

@@ -1,6 +1,5 @@
 package dev.antipode.barrier;
 
-import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.BarrierResult;
 import dev.antipode.BarrierTimeoutException;
@@ -95,7 +94,7 @@ public final class Fallback {
     }
     Reading outer = Reading.current();
     Lineage after = outer == null ? wanted : wanted.union(outer.after().orElse(Lineage.EMPTY));
-    try (Reading seen = Antipode.reading(after)) {
+    try (Reading seen = new Reading(after)) {
       T value = fallback.call();
       if (outer != null) {
         outer.saw(seen.lineage());

@@ -18,6 +18,7 @@ import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import dev.antipode.shim.Visibility;
 import dev.antipode.telemetry.CallSite;
+import dev.antipode.wire.Display;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -237,7 +238,7 @@ final class Planner {
   private static Visibility misspelt(String name, List<String> twins) {
     return Visibility.unproven(
         "the lineage names store \"%s\", this process has registered \"%s\": the same name but for case, - and _"
-            .formatted(Logs.shown(name), twins.get(0)),
+            .formatted(Display.shown(name), twins.get(0)),
         UnprovenKind.MISSPELT);
   }
 

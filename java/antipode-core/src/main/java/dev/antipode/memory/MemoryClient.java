@@ -5,6 +5,8 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
+import dev.antipode.Rest;
+import dev.antipode.ScopeLog;
 import dev.antipode.StoreOptions;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
@@ -15,7 +17,6 @@ import dev.antipode.history.NotedRead;
 import dev.antipode.history.Recorder;
 import dev.antipode.history.Seen;
 import dev.antipode.propagation.AtRest;
-import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.Capabilities.Versions;
 import dev.antipode.shim.FollowedRead;
 import dev.antipode.shim.RegisteredStore;
@@ -166,7 +167,7 @@ public final class MemoryClient {
     StoreOptions options = store.options();
     String beside = "";
     if (options.restOr(Rest.FIELD) == Rest.FIELD) {
-      Lineage lineage = scope == null ? AtRest.unscoped(options.lineageOut(), null) : scope.outgoing();
+      Lineage lineage = scope == null ? ScopeLog.lineageBesideOutside(options.lineageOut(), null) : scope.outgoing();
       beside = AtRest.text(lineage, options.lineageOut());
     }
     try (Write write = store.begin(key)) {

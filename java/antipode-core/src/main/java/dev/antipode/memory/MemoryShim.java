@@ -2,11 +2,11 @@ package dev.antipode.memory;
 
 import dev.antipode.Opaque;
 import dev.antipode.Ordered;
+import dev.antipode.Rest;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.EpochJudge;
 import dev.antipode.shim.Capabilities.Marks;
-import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.Capabilities.Versions;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Server;

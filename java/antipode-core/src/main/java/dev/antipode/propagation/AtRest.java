@@ -2,8 +2,6 @@ package dev.antipode.propagation;
 
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
-import dev.antipode.ScopeLog;
-import dev.antipode.shim.Write;
 import dev.antipode.trust.Decision;
 import dev.antipode.trust.Direction;
 import dev.antipode.trust.Judgement;
@@ -31,16 +29,6 @@ public final class AtRest {
     }
     String text = Exchange.give(lineage, trust, Direction.VALUE_OUT, null);
     return text == null ? "" : text;
-  }
-
-  /**
-   * Returns what is to rest beside a value that is written outside any scope: it may be incomplete (SCOPE-32).
-   *
-   * @param write the value's own, where it has begun; null before
-   */
-  public static Lineage unscoped(boolean lineageOut, Write write) {
-    boolean rests = Judgement.messageOut(TrustSettings.inForce(), lineageOut ? null : Boolean.FALSE).accepted();
-    return rests ? ScopeLog.lineageOutside("value out", write) : Lineage.EMPTY; // where nothing rests nothing is told as lost
   }
 
   /** The lineage that rests beside a value, as octets; null for none. */

@@ -18,6 +18,7 @@ import dev.antipode.trust.Reason;
 import dev.antipode.trust.Seal;
 import dev.antipode.trust.TrustLog;
 import dev.antipode.trust.TrustSettings;
+import dev.antipode.wire.Display;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -118,7 +119,7 @@ final class Exchange {
       taken.lineage = taken.lineage.markedIncomplete();
     }
     if (malformed) {
-      String from = sender == null || sender.isEmpty() ? "a local peer" : Logs.shown(sender);
+      String from = sender == null || sender.isEmpty() ? "a local peer" : Display.shown(sender);
       String detail = "a lineage from " + from + " (" + words(direction) + ") could not be read";
       taken.gap("malformed", detail);
       taken.missing.add("malformed");
@@ -203,8 +204,9 @@ final class Exchange {
       Logs.warn(
           "AP406",
           "budget",
-          "a lineage of " + lineage.serialize().length() + " bytes passes the budget: what it holds of " + Logs.shown(leftOut)
-              + " was left out (" + words(direction) + "). Raise ANTIPODE_BUDGET_BYTES (" + budget + " now).");
+          "a lineage of " + lineage.serialize().length() + " bytes passes the budget: what it holds of "
+              + Display.shown(leftOut) + " was left out (" + words(direction)
+              + "). Raise ANTIPODE_BUDGET_BYTES (" + budget + " now).");
     }
     return fitted;
   }

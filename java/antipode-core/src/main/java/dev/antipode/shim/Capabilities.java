@@ -1,5 +1,6 @@
 package dev.antipode.shim;
 
+import dev.antipode.Rest;
 import java.util.EnumSet;
 import java.util.Set;
 
@@ -44,16 +45,6 @@ public record Capabilities(
     public String word() {
       return word;
     }
-  }
-
-  /** Where a lineage rests beside its value (SHIM-9). */
-  public enum Rest {
-    /** In a field of the value. */
-    FIELD,
-    /** Round the value, which is read through the shim only (SHIM-34). */
-    ENVELOPE,
-    /** In the store's own place for such things. */
-    NATIVE
   }
 
   /** How ended epochs are decided (EPOCH-16, EPOCH-23). */

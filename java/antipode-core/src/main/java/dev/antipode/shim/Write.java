@@ -11,7 +11,6 @@ import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.observer.Observers;
 import dev.antipode.observer.WriteObserver;
-import dev.antipode.propagation.AtRest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -162,7 +161,7 @@ public final class Write implements AutoCloseable {
     Part part = current();
     LineageScope scope = part.scope;
     if (scope == null) {
-      return AtRest.unscoped(lineageOut, this);
+      return ScopeLog.lineageBesideOutside(lineageOut, this);
     }
     Lineage lineage = scope.held();
     List<String> others = scope.pending().stream()

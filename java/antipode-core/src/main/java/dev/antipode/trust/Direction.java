@@ -1,6 +1,5 @@
 package dev.antipode.trust;
 
-import dev.antipode.trust.Seal.Purpose;
 
 /** Which way a lineage was going; the attribute of metrics (OBS-3). */
 public enum Direction {

@@ -1,7 +1,6 @@
 package dev.antipode.trust;
 
 import dev.antipode.Trust;
-import dev.antipode.trust.Seal.Purpose;
 import java.time.Instant;
 
 /** Judging: the table of TRUST-3. Each direction is judged before anything is parsed; a judgement is pure. */

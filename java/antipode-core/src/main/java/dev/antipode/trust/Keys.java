@@ -17,16 +17,22 @@ public final class Keys {
   /** No key. */
   public static final Keys NONE = new Keys(new LinkedHashMap<>());
 
+  /** What a seal begins with. */
+  static final String MARK = "~_.h";
+
+  /** How long its code is. */
+  static final int MAC_BYTES = 16;
+
   private static final int LEAST_KEY = 16;
   private static final int LONGEST_ID = 32;
 
   private final Map<String, SealKey> bySpelledId;
 
   /** One key, its octets for each purpose wrapped so that nothing prints them. */
-  record SealKey(String id, Map<Seal.Purpose, byte[]> octets) {
+  record SealKey(String id, Map<Purpose, byte[]> octets) {
     static SealKey of(String id, byte[] octets) {
-      Map<Seal.Purpose, byte[]> derived = new EnumMap<>(Seal.Purpose.class);
-      for (Seal.Purpose purpose : Seal.Purpose.values()) {
+      Map<Purpose, byte[]> derived = new EnumMap<>(Purpose.class);
+      for (Purpose purpose : Purpose.values()) {
         derived.put(purpose, purpose.derive(octets));
       }
       return new SealKey(id, derived);
@@ -122,7 +128,7 @@ public final class Keys {
   }
 
   /** The octets, for this purpose, of the key whose id is spelled so in a seal; null: there is none (TRUST-36). */
-  byte[] spelled(String id, Seal.Purpose purpose) {
+  byte[] spelled(String id, Purpose purpose) {
     SealKey key = bySpelledId.get(id);
     return key == null ? null : key.octets().get(purpose);
   }
@@ -134,7 +140,7 @@ public final class Keys {
 
   /** How many bytes a seal of the signing key adds to a text; 0 without a key. */
   public int sealLength() {
-    return isEmpty() ? 0 : Seal.lengthFor(signer());
+    return isEmpty() ? 0 : (MARK + "." + signer() + ".9999999999.").length() + 2 * MAC_BYTES;
   }
 
   @Override

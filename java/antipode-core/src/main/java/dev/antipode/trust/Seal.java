@@ -3,15 +3,12 @@ package dev.antipode.trust;
 import dev.antipode.ConfigurationException;
 import dev.antipode.wire.Names;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HexFormat;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 
 /**
  * Seals: a keyed proof that a lineage text was written by one of ours (TRUST-18 to TRUST-24).
@@ -21,41 +18,11 @@ import javax.crypto.spec.SecretKeySpec;
  * the expiry outside, whoever saw one sealed text could use it for ever.
  */
 public final class Seal {
-  private static final String MARK = "~_.h";
-  private static final int MAC_BYTES = 16;
   private static final long LEEWAY_S = 30;
   private static final Pattern TAIL =
       Pattern.compile("\\.((?:[A-Za-z0-9-]|_[0-9A-F]{2})+)\\.(0|[1-9][0-9]{0,18})\\.([0-9a-f]{32})");
 
   private Seal() {}
-
-  /** What a seal is for; one is good for nothing else (TRUST-36). */
-  public enum Purpose {
-    /** A request. */
-    REQUEST("antipode request"),
-    /** A response. */
-    RESPONSE("antipode response"),
-    /** A message. */
-    MESSAGE("antipode message"),
-    /** What rests beside a value. */
-    VALUE("antipode value");
-
-    private final String label;
-
-    Purpose(String label) {
-      this.label = label;
-    }
-
-    /** Return whether its seals may be without an end (TRUST-21). */
-    boolean mayRest() {
-      return this == MESSAGE || this == VALUE;
-    }
-
-    /** The key of this purpose. */
-    byte[] derive(byte[] key) {
-      return hmac(key, label);
-    }
-  }
 
   /** What a look at a text's seal found; {@link #VALID} and {@link #EXPIRED} prove who wrote it. */
   public enum State {
@@ -101,10 +68,6 @@ public final class Seal {
    */
   public record Opened(String text, State state) {}
 
-  static int lengthFor(String signer) {
-    return (MARK + "." + signer + ".9999999999.").length() + 2 * MAC_BYTES;
-  }
-
   /**
    * The text with a seal of the first key, which holds from {@code now} for {@code ttl}; zero: without end. A seal that the text
    * has already is replaced.
@@ -116,18 +79,18 @@ public final class Seal {
     if (signer == null) {
       throw new ConfigurationException("AP303", "no key to seal with: set ANTIPODE_KEYS_FILE");
     }
-    String claim = strip(text) + MARK + "." + signer + "." + (ttl.isZero() ? 0 : now.plus(ttl).getEpochSecond());
+    String claim = strip(text) + Keys.MARK + "." + signer + "." + (ttl.isZero() ? 0 : now.plus(ttl).getEpochSecond());
     return claim + "." + mac(keys.spelled(signer, purpose), claim);
   }
 
   /** Takes a text's seal off and verifies it; throws nothing. */
   public static Opened open(String text, Keys keys, Purpose purpose, Instant now) {
-    int mark = text.lastIndexOf(MARK);
+    int mark = text.lastIndexOf(Keys.MARK);
     if (mark < 0) {
       return new Opened(text, State.MISSING);
     }
     String body = text.substring(0, mark);
-    String tail = text.substring(mark + MARK.length());
+    String tail = text.substring(mark + Keys.MARK.length());
     Matcher match = TAIL.matcher(tail);
     if (!match.matches()) {
       // The mark may also begin another extension's tag, such as `~_.hint`.
@@ -156,14 +119,14 @@ public final class Seal {
    * was cut or changed on the way must not look like the lineage that is left over.
    */
   public static String strip(String text) {
-    int mark = text.lastIndexOf(MARK);
+    int mark = text.lastIndexOf(Keys.MARK);
     if (mark < 0) {
       return text;
     }
     String body = text.substring(0, mark);
-    boolean another = body.endsWith(MARK) || body.contains(MARK + ".") || body.contains(MARK + "~");
+    boolean another = body.endsWith(Keys.MARK) || body.contains(Keys.MARK + ".") || body.contains(Keys.MARK + "~");
     boolean spaced = !body.equals(body.strip()); // a reader of the rest alone would take it for white space around it
-    return isLexical(text.substring(mark + MARK.length())) && !another && !spaced ? body : text;
+    return isLexical(text.substring(mark + Keys.MARK.length())) && !another && !spaced ? body : text;
   }
 
   private static boolean isLexical(String tail) {
@@ -182,16 +145,6 @@ public final class Seal {
   }
 
   private static String mac(byte[] key, String claim) {
-    return HexFormat.of().formatHex(hmac(key, claim), 0, MAC_BYTES);
-  }
-
-  private static byte[] hmac(byte[] key, String text) {
-    try {
-      Mac mac = Mac.getInstance("HmacSHA256");
-      mac.init(new SecretKeySpec(key, "HmacSHA256"));
-      return mac.doFinal(text.getBytes(StandardCharsets.UTF_8));
-    } catch (GeneralSecurityException e) {
-      throw new AssertionError("every Java platform has HmacSHA256", e);
-    }
+    return HexFormat.of().formatHex(Purpose.hmac(key, claim), 0, Keys.MAC_BYTES);
   }
 }

@@ -3,6 +3,7 @@ package dev.antipode.trust;
 import dev.antipode.Logs;
 import dev.antipode.Trust;
 import dev.antipode.observer.Observers;
+import dev.antipode.wire.Display;
 
 /** Says what came of a judgement, and which setting would change it (TRUST-27 to TRUST-30). */
 public final class TrustLog {
@@ -20,7 +21,7 @@ public final class TrustLog {
     String verb = direction.isOutward() ? "did not send a lineage to"
         : decision.accepted() ? "took a lineage from" : "dropped a lineage from";
     String code = codeOf(reason, direction);
-    String where = Logs.shown(sealed ? sender : decision.about());
+    String where = Display.shown(sealed ? sender : decision.about());
     // The kind leaves the address out: an attacker with many of them must not fill the log.
     Logs.warn(
         code,
@@ -72,8 +73,8 @@ public final class TrustLog {
       Logs.warn(
           "AP414",
           "trust beside " + found.header(),
-          "sent a lineage to " + Logs.shown(host) + " beside " + found.header() + ", which has a public address ("
-              + Logs.shown(found.address()) + "): the receiver drops it. Do not copy that header, or set "
+          "sent a lineage to " + Display.shown(host) + " beside " + found.header() + ", which has a public address ("
+              + Display.shown(found.address()) + "): the receiver drops it. Do not copy that header, or set "
               + "ANTIPODE_FORWARDED=ignore at the receiver and here.",
           "sent");
     }

@@ -65,7 +65,7 @@ public record TrustSettings(
   }
 
   /** Return how long seals of this purpose hold; zero: without end (TRUST-21). */
-  public Duration lifeOf(Seal.Purpose purpose) {
+  public Duration lifeOf(Purpose purpose) {
     return purpose.mayRest() ? sealRestTtl : sealTtl;
   }
 

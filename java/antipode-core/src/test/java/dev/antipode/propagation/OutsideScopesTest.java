@@ -9,6 +9,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.PendingWrite;
 import dev.antipode.Reading;
+import dev.antipode.ScopeLog;
 import dev.antipode.Settings;
 import dev.antipode.WriteId;
 import dev.antipode.memory.MemoryClient;
@@ -87,7 +88,7 @@ class OutsideScopesTest {
         assertThat(seen.lineage().isComplete()).isEqualTo(!key.equals("second"));
       }
     }
-    assertThat(AtRest.unscoped(false, null)).isEqualTo(Lineage.EMPTY);
+    assertThat(ScopeLog.lineageBesideOutside(false, null)).isEqualTo(Lineage.EMPTY);
   }
 
   /** SCOPE-32: another write does, and what was known while its transaction was open. */

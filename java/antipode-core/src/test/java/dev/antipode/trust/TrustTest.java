@@ -10,7 +10,6 @@ import dev.antipode.Observed;
 import dev.antipode.Settings;
 import dev.antipode.Trust;
 import dev.antipode.testing.Isolated;
-import dev.antipode.trust.Seal.Purpose;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;

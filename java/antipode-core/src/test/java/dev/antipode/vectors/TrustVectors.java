@@ -12,6 +12,7 @@ import dev.antipode.trust.Decision;
 import dev.antipode.trust.Judgement;
 import dev.antipode.trust.Keys;
 import dev.antipode.trust.Peers;
+import dev.antipode.trust.Purpose;
 import dev.antipode.trust.Reason;
 import dev.antipode.trust.Seal;
 import dev.antipode.trust.TrustSettings;
@@ -107,8 +108,8 @@ final class TrustVectors {
     return Keys.of(keys);
   }
 
-  private static Seal.Purpose purpose(Vector vector) {
-    return Seal.Purpose.valueOf(vector.text("purpose").toUpperCase(Locale.ROOT));
+  private static Purpose purpose(Vector vector) {
+    return Purpose.valueOf(vector.text("purpose").toUpperCase(Locale.ROOT));
   }
 
   /** Seconds with a fraction. */

@@ -2,6 +2,7 @@ package dev.antipode.fuzz;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.trust.Keys;
+import dev.antipode.trust.Purpose;
 import dev.antipode.trust.Seal;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -18,11 +19,11 @@ public final class SealFuzzer {
   /** One text, and a file of keys. */
   public static void fuzzerTestOneInput(byte[] data) {
     String text = new String(data, StandardCharsets.UTF_8);
-    Expect.that(Seal.open(text, KEYS, Seal.Purpose.VALUE, NOW).state() != Seal.State.VALID, "only what was sealed is valid");
+    Expect.that(Seal.open(text, KEYS, Purpose.VALUE, NOW).state() != Seal.State.VALID, "only what was sealed is valid");
     String stripped = Seal.strip(text);
     Expect.that(text.startsWith(stripped), "what is stripped was the end");
-    String sealed = Seal.seal(text, KEYS, Seal.Purpose.VALUE, NOW, Duration.ofSeconds(1000));
-    Seal.Opened opened = Seal.open(sealed, KEYS, Seal.Purpose.VALUE, NOW.plusSeconds(999));
+    String sealed = Seal.seal(text, KEYS, Purpose.VALUE, NOW, Duration.ofSeconds(1000));
+    Seal.Opened opened = Seal.open(sealed, KEYS, Purpose.VALUE, NOW.plusSeconds(999));
     Expect.that(opened.state() == Seal.State.VALID, "what was sealed is valid");
     Expect.that(opened.text().equals(stripped), "what was sealed is what is opened");
     try {

@@ -2,12 +2,12 @@ package dev.antipode.postgresql;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.Logs;
+import dev.antipode.Rest;
 import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.StoreOptions.OnUnfit;
 import dev.antipode.UnfitStoreException;
 import dev.antipode.barrier.Discovery;
-import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.MetConnections;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Shims;

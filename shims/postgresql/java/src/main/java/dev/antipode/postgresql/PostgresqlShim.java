@@ -1,6 +1,7 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.Ordered;
+import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
@@ -34,7 +35,7 @@ public final class PostgresqlShim extends Shim {
   private static final Capabilities CAPABILITIES = Capabilities.positions()
       .blockingWait(true)
       .tombstones(true)
-      .rest(Capabilities.Rest.NATIVE)
+      .rest(Rest.NATIVE)
       .marks(Capabilities.Marks.NATIVE);
   private static final long POLL = 1_000_000L;
   private static final Duration NEAR = Duration.ofMillis(5); // so long before a position is expected it is asked all the time

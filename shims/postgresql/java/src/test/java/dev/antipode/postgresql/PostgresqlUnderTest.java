@@ -1,5 +1,6 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.lab.Lab;
 import dev.antipode.lab.MovingAddress;
@@ -70,7 +71,7 @@ final class PostgresqlUnderTest extends StoreUnderTest implements AutoCloseable 
   public void begin() {
     StoreOptions options = StoreOptions.named(name())
         .replicas(region.jdbc("b1"), region.jdbc("b2"))
-        .rest(Capabilities.Rest.NATIVE);
+        .rest(Rest.NATIVE);
     SERVERS.forEach(name -> sources.put(name, region.wrap(name, options)));
   }
 

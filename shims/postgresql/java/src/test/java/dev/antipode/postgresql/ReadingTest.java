@@ -11,8 +11,8 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
+import dev.antipode.Rest;
 import dev.antipode.WriteId;
-import dev.antipode.shim.Capabilities;
 import java.io.IOException;
 import java.io.StringReader;
 import java.io.StringWriter;
@@ -195,7 +195,7 @@ class ReadingTest extends QuietRegion {
   /** PROP-21: what keeps ours from being told is the write's own error, and has its words. */
   @Test
   void withoutItsLineageARowIsNotWritten() throws SQLException {
-    DataSource resting = region().wrap("a", options().rest(Capabilities.Rest.NATIVE));
+    DataSource resting = region().wrap("a", options().rest(Rest.NATIVE));
     String key = newKey();
     String procedure = "DO $$ BEGIN INSERT INTO posts VALUES ('" + key + "', 'v'); END $$";
     try (Connection administrator = region().plain("a", "postgres").getConnection();
@@ -237,7 +237,7 @@ class ReadingTest extends QuietRegion {
   @ParameterizedTest
   @ValueSource(strings = {"ROLLBACK TO here", "ROLLBACK TO here; SELECT 1", "RESET ALL", "", "an error"})
   void whatTakesTheSettingBackTakesNoLineageFromTheNextRow(String back) throws SQLException {
-    DataSource resting = region().wrap("a", options().rest(Capabilities.Rest.NATIVE));
+    DataSource resting = region().wrap("a", options().rest(Rest.NATIVE));
     Lineage other = Lineage.deserialize("1~elsewhere.key..7");
     String next = newKey();
     try (LineageScope scope = Antipode.scope(other); Connection connection = resting.getConnection()) {

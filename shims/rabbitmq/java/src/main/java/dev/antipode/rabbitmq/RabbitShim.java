@@ -2,6 +2,7 @@ package dev.antipode.rabbitmq;
 
 import com.rabbitmq.client.ShutdownSignalException;
 import dev.antipode.Opaque;
+import dev.antipode.Rest;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Server;
@@ -26,7 +27,7 @@ public final class RabbitShim extends Shim {
   private static final int MOST_KEY = 80;
   private static final String NO_MARK = "messages have opaque marks; this identifier was not made by a RabbitMQ shim";
   private static final Capabilities CAPABILITIES =
-      Capabilities.opaque().push(true).rest(Capabilities.Rest.NATIVE).tap(true);
+      Capabilities.opaque().push(true).rest(Rest.NATIVE).tap(true);
 
   private final Map<String, Marks> arrived = new ConcurrentHashMap<>();
   private final Set<Whereabouts> channels = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));

@@ -11,7 +11,7 @@ import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.trust.Judgement;
-import dev.antipode.trust.Seal.Purpose;
+import dev.antipode.trust.Purpose;
 import dev.antipode.trust.TrustSettings;
 import java.time.Instant;
 import java.util.HashMap;

@@ -2,9 +2,9 @@ package dev.antipode.redis;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
+import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.propagation.AtRest;
-import dev.antipode.shim.Capabilities;
 
 /**
  * Where the lineages of one wrapped client rest beside its values: how its commands are sent for that, and what of their
@@ -31,9 +31,9 @@ abstract class Beside {
 
   /** What these options say. */
   static Beside of(StoreOptions options) {
-    Capabilities.Rest rest = options.restOr(null);
+    Rest rest = options.restOr(null);
     boolean hasKeys = options.envelopeKeys() != null && !options.envelopeKeys().isEmpty();
-    if ((rest == Capabilities.Rest.ENVELOPE) != hasKeys) {
+    if ((rest == Rest.ENVELOPE) != hasKeys) {
       throw new ConfigurationException(
           "AP501", "rest(ENVELOPE) and envelopeKeys(\"post:*\") (as for KEYS) go together");
     }

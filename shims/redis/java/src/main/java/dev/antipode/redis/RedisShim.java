@@ -1,6 +1,7 @@
 package dev.antipode.redis;
 
 import dev.antipode.Ordered;
+import dev.antipode.Rest;
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Capabilities;
@@ -25,7 +26,7 @@ public final class RedisShim extends Shim {
   private static final Capabilities CAPABILITIES = Capabilities.positions()
       .push(true)
       .tombstones(true)
-      .rest(Capabilities.Rest.FIELD, Capabilities.Rest.ENVELOPE)
+      .rest(Rest.FIELD, Rest.ENVELOPE)
       .marks(Capabilities.Marks.IN_BAND);
 
   private static final int NAMING_MILLIS = 1000;

@@ -10,9 +10,9 @@ import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.Opaque;
 import dev.antipode.Reading;
+import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
-import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Envelope;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -30,7 +30,7 @@ class EnvelopesTest extends WithClients {
   private static final byte[] BEGIN = {(byte) 0xF5, 'A', 'E'};
 
   private StoreOptions envelopes() {
-    return options().rest(Capabilities.Rest.ENVELOPE).envelopeKeys("post:*");
+    return options().rest(Rest.ENVELOPE).envelopeKeys("post:*");
   }
 
   private TestClient wrap() {
@@ -359,7 +359,7 @@ class EnvelopesTest extends WithClients {
         .isInstanceOf(ConfigurationException.class)
         .hasMessageContaining("the same envelopeKeys");
     assertThatThrownBy(this::posts).isInstanceOf(ConfigurationException.class);
-    assertThatThrownBy(() -> posts(StoreOptions.named("x").rest(Capabilities.Rest.ENVELOPE)))
+    assertThatThrownBy(() -> posts(StoreOptions.named("x").rest(Rest.ENVELOPE)))
         .isInstanceOf(ConfigurationException.class)
         .hasMessageContaining("go together");
   }

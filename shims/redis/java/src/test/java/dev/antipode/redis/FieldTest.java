@@ -6,9 +6,9 @@ import dev.antipode.Antipode;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Reading;
+import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
-import dev.antipode.shim.Capabilities;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -17,7 +17,7 @@ class FieldTest extends WithClients {
   private static final WriteId OTHER = WriteId.position("other", "e1", 7);
 
   private StoreOptions field() {
-    return options().rest(Capabilities.Rest.FIELD);
+    return options().rest(Rest.FIELD);
   }
 
   private static List<?> list(Object reply) {

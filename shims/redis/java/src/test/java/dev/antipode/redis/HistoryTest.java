@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.LineageScope;
+import dev.antipode.Rest;
 import dev.antipode.history.Recorder;
 import dev.antipode.lab.HistoryCheck;
 import dev.antipode.lab.HistoryLines;
@@ -285,7 +286,7 @@ class HistoryTest extends WithClients {
   /** HIST-28: envelopes are none of the values. */
   @Test
   void valuesInEnvelopes() {
-    var envelopes = options().rest(dev.antipode.shim.Capabilities.Rest.ENVELOPE).envelopeKeys("post:*");
+    var envelopes = options().rest(Rest.ENVELOPE).envelopeKeys("post:*");
     TestClient posts = posts(envelopes);
     try (LineageScope scope = Antipode.scope()) {
       posts.call("SET", "post:1", "v");

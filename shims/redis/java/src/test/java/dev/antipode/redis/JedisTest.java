@@ -9,8 +9,8 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.PendingWrite;
 import dev.antipode.Reading;
+import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
-import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Registry;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -178,7 +178,7 @@ class JedisTest extends WithServers {
 
   @Test
   void aRefusedWrapChangesNothing_SHIM_37() {
-    StoreOptions posts = options().rest(Capabilities.Rest.ENVELOPE).envelopeKeys("post:*");
+    StoreOptions posts = options().rest(Rest.ENVELOPE).envelopeKeys("post:*");
     AntipodeRedis.wrap(plain, posts);
     StoreOptions before = Registry.current().get(STORE).options();
     assertThatThrownBy(() -> AntipodeRedis.wrap(plain, posts.envelopeKeys("user:*").timeout(Duration.ofSeconds(7))))

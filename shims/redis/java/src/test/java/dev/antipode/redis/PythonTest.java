@@ -9,10 +9,10 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
+import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
 import dev.antipode.lab.Repository;
-import dev.antipode.shim.Capabilities;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.UnifiedJedis;
@@ -32,7 +32,7 @@ class PythonTest extends WithServers {
             print(scope.lineage.serialize())
         """,
         servers.url("a"));
-    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Capabilities.Rest.FIELD));
+    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Rest.FIELD));
     Lineage lineage = Lineage.deserialize(text);
     assertThat(lineage.stores()).containsExactlyInAnyOrder("other", STORE);
     BarrierResult result = Antipode.barrier(BarrierOptions.defaults().lineage(lineage).stores(STORE));
@@ -46,7 +46,7 @@ class PythonTest extends WithServers {
 
   @Test
   void pythonWaitsForWhatJavaWrote_andReadsItsMarksAndWhatRestsBeside() {
-    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Capabilities.Rest.FIELD));
+    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Rest.FIELD));
     Lineage lineage;
     try (LineageScope scope = Antipode.scope(Lineage.of(OTHER))) {
       posts.hset("h", "a", "java");
@@ -85,7 +85,7 @@ class PythonTest extends WithServers {
         """,
         servers.url("a"));
     assertThat(said).isEmpty();
-    StoreOptions envelopes = options().rest(Capabilities.Rest.ENVELOPE).envelopeKeys("post:*");
+    StoreOptions envelopes = options().rest(Rest.ENVELOPE).envelopeKeys("post:*");
     for (ClientKind kind : ClientKind.values()) {
       try (TestClient posts = kind.wrap(servers.url("a"), envelopes);
           LineageScope scope = Antipode.scope(Lineage.of(OTHER))) {

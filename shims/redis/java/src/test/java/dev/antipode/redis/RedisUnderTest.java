@@ -4,6 +4,7 @@ import static dev.antipode.redis.RedisServers.STORE;
 
 import dev.antipode.Lineage;
 import dev.antipode.Ordered;
+import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.lab.MovingAddress;
 import dev.antipode.shim.Capabilities;
@@ -72,7 +73,7 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
   }
 
   private StoreOptions options() {
-    return StoreOptions.named(name()).rest(Capabilities.Rest.FIELD);
+    return StoreOptions.named(name()).rest(Rest.FIELD);
   }
 
   @Override

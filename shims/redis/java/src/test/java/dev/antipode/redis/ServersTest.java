@@ -6,9 +6,9 @@ import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.Verdict;
-import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Registry;
 import dev.antipode.testing.AntipodeIsolated;
 import dev.antipode.testing.CapturedLogs;
@@ -57,7 +57,7 @@ class ServersTest {
         RedisClient plain = servers.client("a", DefaultJedisClientConfig.builder().protocol(protocol));
         UnifiedJedis posts = AntipodeRedis.wrap(
             plain,
-            StoreOptions.named(STORE).replicas(servers.url("b1")).rest(Capabilities.Rest.FIELD));
+            StoreOptions.named(STORE).replicas(servers.url("b1")).rest(Rest.FIELD));
         try (LineageScope scope = Antipode.scope(Lineage.deserialize("1~other..e1.7"))) {
           posts.del("h");
           posts.hset("h", Map.of("a", "1"));
