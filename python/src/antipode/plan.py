@@ -154,8 +154,10 @@ class Plan(NamedTuple):
     @property
     def asked_names(self) -> Collection[str]:
         """The stores whose marks of incompleteness count for `complete`."""
-        names = self.names if self.names is not None else [store.name for store in registry().all()]
-        return (*names, BRANCHES)  # BRANCH-19
+        known = registry()
+        names = self.names if self.names is not None else [store.name for store in known.all()]
+        marked = [each for each in self.lineage.incomplete if twins_of(each, known.generation).intersection(names)]
+        return (*names, *marked, BRANCHES)  # BAR-6, BRANCH-19
 
 
 def make_plan(

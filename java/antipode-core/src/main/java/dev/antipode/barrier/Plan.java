@@ -9,6 +9,7 @@ import dev.antipode.shim.Registry;
 import dev.antipode.shim.Visibility;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
@@ -102,7 +103,12 @@ record Plan(
 
   /** The stores whose marks of incompleteness count for {@code complete} (BAR-15, BAR-16). */
   Collection<String> askedNames() {
-    List<String> asked = new ArrayList<>(names != null ? names : Registry.current().names());
+    Registry known = Registry.current();
+    Collection<String> registered = names != null ? names : known.names();
+    List<String> asked = new ArrayList<>(registered);
+    lineage.incomplete().stream()
+        .filter(each -> !Collections.disjoint(Planner.twins(each, known), registered)) // BAR-6
+        .forEach(asked::add);
     asked.add(Branches.STORE); // BRANCH-19
     return asked;
   }

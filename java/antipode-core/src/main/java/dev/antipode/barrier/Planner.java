@@ -219,7 +219,7 @@ final class Planner {
   }
 
   /** Return the registered stores of which this name of a lineage's may be a misspelling (BAR-6). */
-  private static List<String> twins(String name, Registry known) {
+  static List<String> twins(String name, Registry known) {
     long generation = known.generation();
     Twins checked = CHECKED.get(name);
     if (checked != null && checked.generation() == generation) {
