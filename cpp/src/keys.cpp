@@ -4,7 +4,6 @@
 
 #include "antipode/wire.h"
 #include "quote.h"
-#include "seal.h"
 #include "text.h"
 
 namespace antipode {
@@ -80,12 +79,6 @@ const std::string* Keys::Spelled(std::string_view id) const {
   const auto found =
       std::find_if(spelled_.begin(), spelled_.end(), [id](const auto& item) { return item.first == id; });
   return found == spelled_.end() ? nullptr : &found->second;
-}
-
-std::size_t Keys::SealLength() const {
-  constexpr std::string_view kExpiry = "9999999999";
-  if (empty()) return 0;
-  return kSealMark.size() + 1 + signer()->first.size() + 1 + kExpiry.size() + 1 + 2 * kMacBytes;
 }
 
 }  // namespace antipode

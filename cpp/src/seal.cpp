@@ -143,4 +143,10 @@ std::string_view StripSeal(std::string_view text) {
   return Trim(body, wire::kWhiteSpace) == body ? body : text;
 }
 
+std::size_t Keys::SealLength() const {
+  constexpr std::string_view kExpiry = "9999999999";
+  if (empty()) return 0;
+  return kSealMark.size() + 1 + signer()->first.size() + 1 + kExpiry.size() + 1 + 2 * kMacBytes;
+}
+
 }  // namespace antipode

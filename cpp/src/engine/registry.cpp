@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "antipode/wire.h"
-#include "engine/forks.h"
 #include "engine/time.h"
+#include "fork.h"
 #include "observers.h"
 #include "text.h"
 
@@ -32,6 +32,31 @@ Kinds& KnownKinds() {
   return *kinds;
 }
 
+// At a fork nobody replaces the registry, and none of its locks is held by a thread that the child has not.
+void BeforeFork() {
+  current_mutex.lock();
+  Current()->BeforeFork();
+}
+
+void AfterForkInParent() {
+  Current()->AfterForkInParent();
+  current_mutex.unlock();
+}
+
+void AfterForkInChild() {
+  Current()->AfterForkInChild();
+  current_mutex.unlock();
+}
+
+// Has the stores' engines go on in the parent of a fork and begin anew in its child (SCOPE-13); done once.
+void TakePartInForks() {
+  static const bool takes_part = [] {
+    AddForkPart({BeforeFork, AfterForkInParent, AfterForkInChild});
+    return true;
+  }();
+  static_cast<void>(takes_part);
+}
+
 }  // namespace
 
 std::uint64_t RegistryGeneration() noexcept { return generation.load(std::memory_order_acquire); }
@@ -48,15 +73,8 @@ std::shared_ptr<Registry> ReplaceRegistry(std::shared_ptr<Registry> other) {
   return other;
 }
 
-std::shared_ptr<Registry> HoldRegistry() {
-  current_mutex.lock();
-  return Current();
-}
-
-void LetRegistryGo() { current_mutex.unlock(); }
-
 Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreOptions& options) {
-  forks::Install();
+  TakePartInForks();
   // Refuses a name that the wire cannot carry.
   const Result<WriteId> checked = WriteId::Make(options.name, "check", Ordered{"", 0});
   if (!checked.ok()) return checked.error();

@@ -38,10 +38,6 @@ std::shared_ptr<Registry> CurrentRegistry();
 /// Puts another registry in force and returns the one before (tests).
 std::shared_ptr<Registry> ReplaceRegistry(std::shared_ptr<Registry> other);
 
-/// The same for a fork: nobody replaces it before `LetRegistryGo`.
-std::shared_ptr<Registry> HoldRegistry();
-void LetRegistryGo();
-
 /// Another number whenever a store joins or another registry is in force.
 std::uint64_t RegistryGeneration() noexcept;
 
