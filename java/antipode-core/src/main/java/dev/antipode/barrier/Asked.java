@@ -1,7 +1,6 @@
 package dev.antipode.barrier;
 
 import dev.antipode.WriteId;
-import dev.antipode.shim.RegisteredStore;
 import java.util.List;
 
 /**
@@ -14,11 +13,11 @@ import java.util.List;
  * @param gone addresses that discovery took away of late (BAR-54)
  */
 record Asked(
-    RegisteredStore store, List<WriteId> ids, List<ServerEngine> servers, int generation, List<String> gone) {
+    RegionStore store, List<WriteId> ids, List<ServerEngine> servers, int generation, List<String> gone) {
   private static final int MOST_TRIES = 100;
 
   /** Return a store with the servers that are known now; {@code isOwn}: those of wrapped clients alone. */
-  static Asked of(RegisteredStore store, List<WriteId> ids, boolean isOwn) {
+  static Asked of(RegionStore store, List<WriteId> ids, boolean isOwn) {
     for (int left = MOST_TRIES; ; left--) {
       int generation = store.generation(); // before the servers: one that joins meanwhile is another generation's
       Asked asked = new Asked(store, ids, store.servers(isOwn), generation, store.gone(isOwn));
@@ -29,7 +28,7 @@ record Asked(
   }
 
   /** The same for given servers, of which no free path is kept. */
-  Asked(RegisteredStore store, List<WriteId> ids, List<ServerEngine> servers) {
+  Asked(RegionStore store, List<WriteId> ids, List<ServerEngine> servers) {
     this(store, ids, servers, 0, List.of());
   }
 }

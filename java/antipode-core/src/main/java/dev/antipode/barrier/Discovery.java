@@ -2,7 +2,7 @@ package dev.antipode.barrier;
 
 import dev.antipode.Logs;
 import dev.antipode.UnprovenKind;
-import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.ServerSource;
 import dev.antipode.shim.Visibility;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
@@ -20,7 +20,7 @@ import java.util.function.Function;
  * named them (BAR-52 to BAR-54). Who waits for a write here waits for that answer, and then at each of the servers. It proves
  * nothing: without an answer the store is unproven at the deadline, or at once where an answer was known.
  */
-public class Discovery extends ServerEngine {
+public class Discovery extends ServerEngine implements ServerSource {
   /** Whose servers are named, and for whom. */
   public enum Whose {
     /** Those that a list names: barriers of the region ask them. */
@@ -99,7 +99,7 @@ public class Discovery extends ServerEngine {
    * @param whose for whom it names them
    */
   public Discovery(
-      RegisteredStore store,
+      RegionStore store,
       String name,
       Object client,
       Function<Object, ? extends Collection<?>> asking,
@@ -115,7 +115,7 @@ public class Discovery extends ServerEngine {
 
   /** A question whose answer does not depend on what the client is. */
   public Discovery(
-      RegisteredStore store,
+      RegionStore store,
       String name,
       Object client,
       Function<Object, ? extends Collection<?>> asking,
@@ -123,13 +123,7 @@ public class Discovery extends ServerEngine {
     this(store, name, client, asking, same -> null, whose);
   }
 
-  /**
-   * Looks from now on at the connections that the client holds, whenever its servers are named: they lead where they were
-   * opened, whatever the client says by now (BAR-68).
-   *
-   * @param meeting lets the servers join to which the connections of this client lead; at hand and without a question, on
-   *     whatever thread a barrier is called. It keeps no client alive
-   */
+  @Override
   public Discovery watchHeld(Consumer<Object> meeting) {
     this.meeting = meeting;
     meetHeld();
@@ -165,7 +159,7 @@ public class Discovery extends ServerEngine {
     return client.get() == null;
   }
 
-  /** The servers that it has named, by address. */
+  @Override
   public Map<String, ServerEngine> named() {
     return servers;
   }
@@ -204,10 +198,7 @@ public class Discovery extends ServerEngine {
 
   // Answers
 
-  /**
-   * Takes an answer of the shim's: whoever waits here goes on at each of these servers. False for an empty one. Servers of a
-   * client that are known once, join those that are known already.
-   */
+  @Override
   public boolean found(Collection<?> targets) {
     if (targets.isEmpty()) {
       return false;

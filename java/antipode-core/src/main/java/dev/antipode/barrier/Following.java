@@ -23,7 +23,8 @@ public final class Following {
    * many are followed, or this process is in trouble.
    */
   public static boolean follow(Server server, List<WriteId> wanted, Consumer<List<FollowedWrite>> over) {
-    return follow(List.of(new Asked(server.store(), wanted, List.of((ServerEngine) server))), over) != null;
+    ServerEngine engine = (ServerEngine) server;
+    return follow(List.of(new Asked(engine.store(), wanted, List.of(engine))), over) != null;
   }
 
   /** Follows writes; null where too many are followed, or this process is in trouble. */

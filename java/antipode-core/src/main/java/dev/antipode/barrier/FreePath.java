@@ -11,7 +11,6 @@ import dev.antipode.UnflushedChanges;
 import dev.antipode.WriteId;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.observer.Outcome;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,7 +21,7 @@ final class FreePath {
   private record Held(ServerEngine server, String epoch, long counter) {}
 
   /** One store as it was when the barrier passed. */
-  private record Known(RegisteredStore store, int generation) {}
+  private record Known(RegionStore store, int generation) {}
 
   /** What the last barrier of a scope proved, for repeating it in O(1). */
   private record Proof(

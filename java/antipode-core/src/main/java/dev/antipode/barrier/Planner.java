@@ -117,7 +117,7 @@ final class Planner {
         switchedOff.add(name);
       } else {
         List<Asked> group = !dryRun && mode == Mode.DRY_RUN ? recorded : asked;
-        group.add(Asked.of(store, lineage.ofStore(name), isOwn));
+        group.add(Asked.of(RegionStore.of(store), lineage.ofStore(name), isOwn));
       }
     }
     return new Plan(

@@ -1,6 +1,5 @@
 package dev.antipode.barrier;
 
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
@@ -59,7 +58,7 @@ public final class ReachedServers extends Discovery {
   }
 
   /** Those of a store; {@code whose} says who asks them. */
-  public ReachedServers(RegisteredStore store, Whose whose) {
+  public ReachedServers(RegionStore store, Whose whose) {
     super(store, "its open connections", store, same -> List.of(), whose);
   }
 

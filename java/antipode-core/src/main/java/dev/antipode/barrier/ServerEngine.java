@@ -1,7 +1,6 @@
 package dev.antipode.barrier;
 
 import dev.antipode.UnprovenKind;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
 import java.time.Duration;
@@ -19,7 +18,7 @@ public class ServerEngine implements Server {
   private volatile Object session;
 
   /** A server that nobody has asked yet. */
-  public ServerEngine(RegisteredStore store, String address, Object target) {
+  public ServerEngine(RegionStore store, String address, Object target) {
     this.inside = new ServerInside(store, address);
     this.asker = new Asker(inside, this);
     this.target = target;
@@ -28,7 +27,7 @@ public class ServerEngine implements Server {
   // What a shim calls
 
   @Override
-  public RegisteredStore store() {
+  public RegionStore store() {
     return inside.store;
   }
 

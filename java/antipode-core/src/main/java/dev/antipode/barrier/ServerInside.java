@@ -1,6 +1,5 @@
 package dev.antipode.barrier;
 
-import dev.antipode.shim.RegisteredStore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -9,7 +8,7 @@ final class ServerInside {
   /** How long a server is asked on after the last barrier, in nanoseconds (BAR-37). */
   static volatile long linger = TimeUnit.SECONDS.toNanos(10);
 
-  final RegisteredStore store;
+  final RegionStore store;
   final String address;
   final ServerProofs proofs = new ServerProofs();
   final Reachability reach = new Reachability();
@@ -25,7 +24,7 @@ final class ServerInside {
     return reached == null ? 0 : store.ages().lag(known.epoch(), reached, now);
   }
 
-  ServerInside(RegisteredStore store, String address) {
+  ServerInside(RegionStore store, String address) {
     this.store = store;
     this.address = address;
   }

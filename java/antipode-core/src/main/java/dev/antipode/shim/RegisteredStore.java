@@ -9,8 +9,6 @@ import dev.antipode.StoreOptions;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.Ages;
-import dev.antipode.barrier.Discovery;
-import dev.antipode.barrier.ServerEngine;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.observer.ObservedStore;
 import java.time.Duration;
@@ -23,10 +21,10 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 
 /**
- * A registered datastore as shims and the engine see it: the servers that its readers here may use, and the writes that
- * shims record (spec SHIM).
+ * A registered datastore as shims see it: the servers that its readers here may use, and the writes that shims record (spec
+ * SHIM). Who judges the servers makes the store ({@link StoreFactory}).
  */
-public final class RegisteredStore implements Store, ObservedStore {
+public abstract class RegisteredStore implements Store, ObservedStore {
   private final String name;
   private final Shim shim;
   private final boolean givesPositions;
@@ -41,15 +39,14 @@ public final class RegisteredStore implements Store, ObservedStore {
   private final AtomicInteger parkedTasks = new AtomicInteger();
 
   private final ReentrantLock lock = new ReentrantLock();
-  private final StoreServers servers = new StoreServers(this);
 
-  RegisteredStore(String name, Shim shim, StoreOptions options) {
+  /** A store without servers; the registry has the shim serve it. */
+  protected RegisteredStore(String name, Shim shim, StoreOptions options) {
     checkName(name);
     this.name = name;
     this.shim = shim;
     this.options = options;
     this.givesPositions = shim.capabilities().versions() == Capabilities.Versions.POSITION;
-    shim.serve(this);
   }
 
   private static void checkName(String name) {
@@ -77,7 +74,7 @@ public final class RegisteredStore implements Store, ObservedStore {
 
   @Override
   public List<String> replicas() {
-    return servers(false).stream().map(ServerEngine::address).toList();
+    return servers(false).stream().map(Server::address).toList();
   }
 
   @Override
@@ -107,8 +104,11 @@ public final class RegisteredStore implements Store, ObservedStore {
     } finally {
       lock.unlock();
     }
-    servers.changed();
+    changed();
   }
+
+  /** Something of the store has changed that barriers look at. */
+  protected abstract void changed();
 
   /**
    * A wrap says which keys hold envelopes (null: no key does); every wrap of the store has to say the same (SHIM-37).
@@ -144,19 +144,13 @@ public final class RegisteredStore implements Store, ObservedStore {
   }
 
   /** The same under this address. Where that wrap names no servers, it joins those of the region (BAR-22). */
-  public Server useServer(StoreOptions wrap, Object target, String address) {
-    return servers.use(wrap, target, address);
-  }
+  public abstract Server useServer(StoreOptions wrap, Object target, String address);
 
   /** A wrapped client's broker, at which nobody reads: barriers of the region ask it only where no other server is known. */
-  public Server useServerAlone(Object target) {
-    return servers.useAlone(target);
-  }
+  public abstract Server useServerAlone(Object target);
 
   /** Servers that readers of this region may use. */
-  void listReplicas(StoreOptions said, List<String> fromEnvironment) {
-    servers.list(said, fromEnvironment);
-  }
+  public abstract void listReplicas(StoreOptions said, List<String> fromEnvironment);
 
   /**
    * The server of a wrapped client that has none yet: until it is known no barrier passes on the others (BAR-52). A client
@@ -165,26 +159,22 @@ public final class RegisteredStore implements Store, ObservedStore {
    * @param wrap what it was wrapped with: where that names servers, barriers of the region do not wait for it
    * @param client whose server it is; it is held weakly
    * @param asking gives the target, or an empty list while nobody knows it; may throw and block. Where the server becomes
-   *     known otherwise, the shim calls {@link Discovery#found}
+   *     known otherwise, the shim calls {@link ServerSource#found}
    */
-  public Discovery expectServer(
-      StoreOptions wrap, String words, Object client, Function<Object, ? extends Collection<?>> asking) {
-    return servers.expect(wrap, words, client, asking, same -> null);
-  }
+  public abstract ServerSource expectServer(
+      StoreOptions wrap, String words, Object client, Function<Object, ? extends Collection<?>> asking);
 
   /**
    * The same for a client that may come to lead elsewhere: what it is, is looked at whenever a barrier asks (BAR-52).
    *
    * @param looking what decides where it leads, at hand; equal as long as it leads where it led. May not throw or block
    */
-  public Discovery expectServer(
+  public abstract ServerSource expectServer(
       StoreOptions wrap,
       String words,
       Object client,
       Function<Object, ? extends Collection<?>> asking,
-      Function<Object, ?> looking) {
-    return servers.expect(wrap, words, client, asking, looking);
-  }
+      Function<Object, ?> looking);
 
   /**
    * A connection of a wrapped client has reached a server: it is one of the store's as long as one leads there (BAR-62). Called
@@ -195,55 +185,13 @@ public final class RegisteredStore implements Store, ObservedStore {
    * @param leads whether the connection is open there still; a thread of Antipode's own asks every 5 s while barriers come,
    *     so it neither blocks nor reads. Where it throws the connection leads there
    */
-  public Server reach(StoreOptions wrap, Object target, Object connection, Predicate<Object> leads) {
-    return servers.reach(wrap, target, connection, leads);
-  }
+  public abstract Server reach(StoreOptions wrap, Object target, Object connection, Predicate<Object> leads);
 
-  /** The servers that a source names now, by address: with {@code isMore} beside those before, which are gone else (BAR-54). */
-  public void take(Discovery source, Collection<?> targets, boolean isMore) {
-    servers.take(source, targets, isMore);
-  }
-
-  /**
-   * The addresses that discovery took away within {@code left_server} and that are not judged: a connection may still lead
-   * there (BAR-54).
-   */
-  public List<String> gone(boolean ownAlone) {
-    return servers.gone(ownAlone);
-  }
-
-  /**
-   * The servers of reach region; with {@code ownAlone} those of wrapped clients (reach replica). Where somebody else has still
-   * to name some, a {@link Discovery} stands for them: who waits there waits for that, too.
-   */
-  public List<ServerEngine> servers(boolean ownAlone) {
-    return servers.reached(ownAlone);
-  }
-
-  /** Return whether what names the servers is to be asked again, or its answer does not stand any more. */
-  public boolean isDiscoveryDue(long now) {
-    return servers.isDiscoveryDue(now);
-  }
-
-  /** Has those that may take servers away asked, where it is time; return the generation of the set of servers (BAR-65). */
-  public int lookForLeaving(long now) {
-    return servers.lookForLeaving(now);
-  }
-
-  /** Return whether a server is among those of a reach, as {@link #servers}, or is asked who they are. */
-  public boolean isNamed(Server server, boolean ownAlone) {
-    return servers.isNamed(server, ownAlone);
-  }
-
-  /** Grows when the set of servers changes. */
-  public int generation() {
-    return servers.generation();
-  }
+  /** The servers of reach region; with {@code ownAlone} those of wrapped clients (reach replica). */
+  public abstract List<? extends Server> servers(boolean ownAlone);
 
   /** The server with this address, or null. */
-  public Server serverAt(String address) {
-    return servers.withAddress(address);
-  }
+  public abstract Server serverAt(String address);
 
   // Places of parked barriers
 
@@ -278,7 +226,6 @@ public final class RegisteredStore implements Store, ObservedStore {
 
   /** Gives its servers up: their threads end at once, with their channels, and the shim's own (tests). */
   public void forget() {
-    servers.all().forEach(ServerEngine::retire);
     shim.forget();
   }
 

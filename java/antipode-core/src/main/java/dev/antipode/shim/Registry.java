@@ -47,7 +47,8 @@ public final class Registry {
   private synchronized RegisteredStore joined(StoreOptions options, Shim shim) {
     RegisteredStore store = stores.get(options.name());
     if (store == null) {
-      store = new RegisteredStore(options.name(), shim, options);
+      store = StoreFactory.found().make(options.name(), shim, options);
+      shim.serve(store);
       Map<String, RegisteredStore> more = new LinkedHashMap<>(stores);
       more.put(store.name(), store);
       stores = more;

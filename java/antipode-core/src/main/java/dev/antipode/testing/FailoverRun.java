@@ -4,6 +4,7 @@ import dev.antipode.Antipode;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Verdict;
+import dev.antipode.barrier.RegionStore;
 import dev.antipode.barrier.ServerEngine;
 import dev.antipode.barrier.ServerWait;
 import dev.antipode.shim.Registry;
@@ -39,7 +40,7 @@ final class FailoverRun {
     this.seed = seed;
     this.tally = tally;
     this.chance = new Random(seed);
-    List<ServerEngine> found = Registry.current().need(driver.name()).servers(false);
+    List<ServerEngine> found = RegionStore.of(Registry.current().need(driver.name())).servers(false);
     for (String name : driver.servers()) {
       List<ServerEngine> named =
           found.stream().filter(server -> server.address().contains(driver.address(name))).toList();

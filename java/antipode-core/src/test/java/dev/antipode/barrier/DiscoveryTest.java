@@ -19,7 +19,6 @@ import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.FakeShim.Fake;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
 import dev.antipode.testing.AntipodeIsolated;
@@ -61,7 +60,7 @@ class DiscoveryTest {
 
   private StoreOptions listing = PLAIN.replicas(() -> named);
 
-  private RegisteredStore listed() {
+  private RegionStore listed() {
     return FakeShim.store(FakeShim::new, listing);
   }
 
@@ -87,7 +86,7 @@ class DiscoveryTest {
 
   @Test
   void anEmptyAnswerIsAFaultAndTheLastOneStandsForAWhile_BAR_53() {
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     store.useServer(listing, new Fake("own", FakeShim.always(Visibility.VISIBLE)));
     assertThat(judged(barrier(PATIENT))).containsExactly("here", "there");
     Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
@@ -156,7 +155,7 @@ class DiscoveryTest {
   @Test
   void serversAndWhoLeftAreNamedOfOneMoment_BAR_65() throws Exception {
     named = List.of(here);
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
     for (int turn = 0; turn < 2_000; turn++) {
       named = List.of(turn % 2 == 0 ? there : here);
@@ -217,7 +216,7 @@ class DiscoveryTest {
   void aServersAddressIsAskedForWithoutTheStoresLock() throws Exception {
     SlowShim slow = new SlowShim();
     named = List.of(here);
-    RegisteredStore store = FakeShim.store(() -> slow, listing);
+    RegionStore store = FakeShim.store(() -> slow, listing);
     named = List.of(here, there);
     Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
     CompletableFuture<StoreResult> passed = CompletableFuture.supplyAsync(() -> {
@@ -240,7 +239,7 @@ class DiscoveryTest {
   @Test
   void whoWaitsForAnAnswerThenWaitsAtEachServer_BAR_53() {
     named = List.of();
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     store.useServer(listing, new Fake("own", FakeShim.always(Visibility.VISIBLE)));
     assertUnproven(barrier(HASTY), UnprovenKind.DISCOVERY);
     there.answer = FakeShim.always(Visibility.NOT_YET);
@@ -255,7 +254,7 @@ class DiscoveryTest {
 
   @Test
   void anErrorOfItIsAFaultToo_BAR_53() {
-    RegisteredStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s").replicas(() -> {
+    RegionStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s").replicas(() -> {
       if (named == null) {
         throw new IllegalStateException("no name service");
       }
@@ -291,7 +290,7 @@ class DiscoveryTest {
 
   @Test
   void aWrapWithoutAListAddsItsOwnServer_BAR_22() {
-    RegisteredStore store = FakeShim.store(FakeShim::new, PLAIN.replicas(List.of(here)));
+    RegionStore store = FakeShim.store(FakeShim::new, PLAIN.replicas(List.of(here)));
     store.useServer(PLAIN.replicas(List.of(here)), new Fake("writer's", FakeShim.always(Visibility.VISIBLE)));
     assertThat(judged(barrier(PATIENT))).containsExactly("here");
     there.answer = FakeShim.always(Visibility.NOT_YET);
@@ -305,7 +304,7 @@ class DiscoveryTest {
 
   @Test
   void aClientThatHasNotConnectedIsWaitedForBesideAList_BAR_22_BAR_52() {
-    RegisteredStore store = FakeShim.store(FakeShim::new, PLAIN.replicas(List.of(here)));
+    RegionStore store = FakeShim.store(FakeShim::new, PLAIN.replicas(List.of(here)));
     Discovery listedToo = store.expectServer(PLAIN.replicas(List.of(here)), "another pool", this, whose -> List.of());
     assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
     Discovery expected = store.expectServer(PLAIN, "a pool", this, whose -> List.of());
@@ -317,7 +316,7 @@ class DiscoveryTest {
 
   @Test
   void aClientsOwnServerThatIsTakenAwayIsLeftOut_BAR_54() {
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     store.useServer(listing, there); // its connections may still lead there
     assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
     Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
@@ -346,7 +345,7 @@ class DiscoveryTest {
 
   @Test
   void whoNamesAClientsOwnServersIsAskedAgain_BAR_53_BAR_54() {
-    RegisteredStore store = FakeShim.store(NamingShim::new, PLAIN);
+    RegionStore store = FakeShim.store(NamingShim::new, PLAIN);
     named = List.of(here);
     Role primary = new Role("primary", () -> named);
     assertThat(store.useServer(PLAIN, primary)).isSameAs(store.useServer(PLAIN, primary));
@@ -364,7 +363,7 @@ class DiscoveryTest {
   /** What a wrap with a list goes to by a role is asked for, too, and does not keep barriers from being free. */
   @Test
   void whoNamesAWritersServersHoldsNobodyUp_BAR_35_BAR_54() {
-    RegisteredStore store = FakeShim.store(NamingShim::new, PLAIN.replicas(List.of(here)));
+    RegionStore store = FakeShim.store(NamingShim::new, PLAIN.replicas(List.of(here)));
     store.useServer(PLAIN.replicas(List.of(here)), new Role("primary", () -> named));
     named = List.of(there);
     EngineTest.until(() -> store.servers(true).stream().anyMatch(server -> server.address().equals("there")));
@@ -379,7 +378,7 @@ class DiscoveryTest {
   void aRoleInAListOrFoundLaterIsAskedForItsServers_BAR_52_BAR_53() {
     named = List.of(there);
     Role replica = new Role("replica", () -> named);
-    RegisteredStore store = FakeShim.store(NamingShim::new, PLAIN.replicas(List.of(here, replica)));
+    RegionStore store = FakeShim.store(NamingShim::new, PLAIN.replicas(List.of(here, replica)));
     assertThat(judged(barrier(PATIENT))).containsExactly("here", "there");
     Discovery expected = store.expectServer(PLAIN, "a pool", this, whose -> List.of());
     CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(PATIENT);
@@ -393,7 +392,7 @@ class DiscoveryTest {
 
   @Test
   void aClientWithoutAServerIsWaitedFor_BAR_52() {
-    RegisteredStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s"));
+    RegionStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s"));
     store.useServer(PLAIN, here);
     Object pool = new Object();
     late = null;
@@ -410,7 +409,7 @@ class DiscoveryTest {
 
   @Test
   void aClientThatIsGoneIsWaitedForNoMore_BAR_52() {
-    RegisteredStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s"));
+    RegionStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s"));
     store.useServer(PLAIN, here);
     Discovery expected = store.expectServer(PLAIN, "a pool", new Object(), whose -> List.of());
     EngineTest.until(() -> {

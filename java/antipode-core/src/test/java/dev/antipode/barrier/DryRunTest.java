@@ -23,7 +23,6 @@ import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.records.Records;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.Write;
 import dev.antipode.testing.AntipodeIsolated;
@@ -189,7 +188,7 @@ class DryRunTest {
   /** SCOPE-18, REC-4. */
   @Test
   void findingsAreRecorded() {
-    RegisteredStore store = FakeShim.store("s", new Fake("s1", FakeShim.always(Visibility.VISIBLE)));
+    RegionStore store = FakeShim.store("s", new Fake("s1", FakeShim.always(Visibility.VISIBLE)));
     try (LineageScope scope = Antipode.scope()) {
       try (Write write = store.begin(Key.of("private-key"))) {
         Antipode.serialize();

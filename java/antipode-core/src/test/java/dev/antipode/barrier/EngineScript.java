@@ -20,7 +20,6 @@ import dev.antipode.StoreOptions;
 import dev.antipode.StoreResult;
 import dev.antipode.WriteId;
 import dev.antipode.configuration.Setting;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import java.time.Duration;
 import java.util.Collection;
@@ -69,7 +68,7 @@ final class EngineScript {
   private final Map<String, WriteId> writes = new LinkedHashMap<>();
   private final Map<WriteId, String> names = new HashMap<>();
   private final Map<String, ScriptedServer> servers = new ConcurrentHashMap<>();
-  private final Map<String, RegisteredStore> stores = new HashMap<>();
+  private final Map<String, RegionStore> stores = new HashMap<>();
   private final Map<String, Listing> listings = new HashMap<>();
   private final Map<String, CompletableFuture<BarrierResult>> calls = new HashMap<>();
 
@@ -107,7 +106,7 @@ final class EngineScript {
     } else {
       options = options.replicas(texts(said.get("servers")).stream().map(this::server).toList());
     }
-    RegisteredStore store = FakeShim.store(() -> new ScriptedShim(said), options);
+    RegionStore store = FakeShim.store(() -> new ScriptedShim(said), options);
     stores.put(name, store);
     for (String own : texts(said.path("own"))) {
       store.useServer(options, server(own));
@@ -212,7 +211,7 @@ final class EngineScript {
     FakeShim.store(() -> new ScriptedShim(said), StoreOptions.named(store).replicas(List.of(server(server))));
   }
 
-  private void discover(RegisteredStore store, JsonNode said) {
+  private void discover(RegionStore store, JsonNode said) {
     Listing listing = listings.get(store.name());
     int before = listing.asked.get();
     List<String> now = said.isNull() ? null : texts(said);

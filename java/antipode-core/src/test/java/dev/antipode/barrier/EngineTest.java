@@ -20,7 +20,6 @@ import dev.antipode.barrier.FakeShim.Fake;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.observer.Outcome;
 import dev.antipode.shim.Capabilities;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
@@ -99,12 +98,12 @@ class EngineTest {
     return log;
   }
 
-  static RegisteredStore store() {
+  static RegionStore store() {
     return store("log");
   }
 
-  static RegisteredStore store(String name) {
-    return Registry.current().need(name);
+  static RegionStore store(String name) {
+    return RegionStore.of(Registry.current().need(name));
   }
 
   static ServerEngine server() {

@@ -4,7 +4,6 @@ import dev.antipode.Mode;
 import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Capabilities;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Shim;
 import dev.antipode.shim.Shims;
@@ -49,16 +48,16 @@ class FakeShim extends Shim {
     return servers.length == 0 ? options : options.replicas(Arrays.asList(servers));
   }
 
-  static RegisteredStore store(String name, Fake... servers) {
+  static RegionStore store(String name, Fake... servers) {
     return store(FakeShim::new, options(name, servers));
   }
 
-  static RegisteredStore store(String name, Mode mode, Fake... servers) {
+  static RegionStore store(String name, Mode mode, Fake... servers) {
     return store(FakeShim::new, options(name, servers).mode(mode));
   }
 
-  static RegisteredStore store(Supplier<? extends Shim> shim, StoreOptions options) {
-    return Shims.join(options, shim);
+  static RegionStore store(Supplier<? extends Shim> shim, StoreOptions options) {
+    return RegionStore.of(Shims.join(options, shim));
   }
 
   @Override

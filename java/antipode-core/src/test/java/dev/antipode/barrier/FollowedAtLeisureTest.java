@@ -11,7 +11,6 @@ import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.FakeShim.Fake;
 import dev.antipode.shim.Capabilities;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.Watch;
@@ -58,7 +57,7 @@ class FollowedAtLeisureTest {
       return () -> ended.set(true);
     }
 
-    static RegisteredStore posts(Fake fake) {
+    static RegionStore posts(Fake fake) {
       OPENED.set(0);
       PUSHED.set(0);
       return store(PushShim::new, StoreOptions.named("posts").replicas(List.of(fake)));
@@ -69,7 +68,7 @@ class FollowedAtLeisureTest {
   @Test
   void whereNobodyWaitsAServerIsAskedAtLeisure() {
     List<Long> askedAt = new CopyOnWriteArrayList<>();
-    RegisteredStore store = PushShim.posts(new Fake("p", (ids, server) -> {
+    RegionStore store = PushShim.posts(new Fake("p", (ids, server) -> {
       askedAt.add(System.nanoTime());
       server.applied("i", "f", Map.of("f", (long) askedAt.size()));
       return Collections.nCopies(ids.size(), askedAt.size() > 13 ? Visibility.VISIBLE : Visibility.NOT_YET);
@@ -87,7 +86,7 @@ class FollowedAtLeisureTest {
     AtomicBoolean isThere = new AtomicBoolean();
     Fake fake = new Fake(
         "p", (ids, server) -> Collections.nCopies(ids.size(), isThere.get() ? Visibility.VISIBLE : Visibility.NOT_YET));
-    RegisteredStore store = PushShim.posts(fake);
+    RegionStore store = PushShim.posts(fake);
     List<FollowedWrite> seen = new CopyOnWriteArrayList<>();
     assertThat(Following.follow(store.servers(false).get(0), ONE, seen::addAll)).isTrue();
     until(() -> fake.asked.get() > 2);

@@ -12,7 +12,6 @@ import dev.antipode.Policy;
 import dev.antipode.StoreOptions;
 import dev.antipode.barrier.EngineTest.LogShim;
 import dev.antipode.shim.MetConnections;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.testing.AntipodeIsolated;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -34,7 +33,7 @@ class HeldConnectionsTest {
   private final Replica other = new Replica("other", 0);
   private final List<Object> held = new CopyOnWriteArrayList<>(); // they lead to the other one
   private final Object client = new Object();
-  private RegisteredStore store;
+  private RegionStore store;
 
   @BeforeEach
   void register() {

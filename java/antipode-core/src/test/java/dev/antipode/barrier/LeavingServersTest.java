@@ -17,7 +17,6 @@ import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.FakeShim.Fake;
 import dev.antipode.barrier.PresentServersTest.Form;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
 import dev.antipode.testing.AntipodeIsolated;
@@ -58,7 +57,7 @@ class LeavingServersTest {
     Discovery.hurry(TimeUnit.SECONDS.toNanos(5), TimeUnit.SECONDS.toNanos(30));
   }
 
-  private RegisteredStore listed() {
+  private RegionStore listed() {
     return FakeShim.store(FakeShim::new, PLAIN.replicas(() -> named));
   }
 
@@ -77,7 +76,7 @@ class LeavingServersTest {
   @ParameterizedTest
   @CsvSource({"REGION, BLOCKING", "REPLICA, BLOCKING", "REGION, FUTURE", "REPLICA, FUTURE_OF_THE_ENGINES_THREAD"})
   void discoveryDropsTheServerThatIsBehind(Reach reach, Form form) {
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     CompletableFuture<BarrierResult> waiting = form.start(PATIENT.reach(reach));
     until(() -> store.parked() == 1 && late.asked.get() >= 2);
     named = List.of(there);
@@ -93,7 +92,7 @@ class LeavingServersTest {
   @ParameterizedTest
   @EnumSource(names = {"REGION", "REPLICA"})
   void aClientIsLedAwayFromTheServerThatIsBehind(Reach reach) {
-    RegisteredStore store = FakeShim.store(FakeShim::new, PLAIN);
+    RegionStore store = FakeShim.store(FakeShim::new, PLAIN);
     AtomicReference<Fake> client = new AtomicReference<>(late);
     store.expectServer(PLAIN, "a client", client, it -> List.of(client.get()), it -> client.get());
     assertThat(Antipode.barrier(PATIENT.timeout(Duration.ofMillis(500)).reach(reach)).satisfied()).isFalse();
@@ -110,7 +109,7 @@ class LeavingServersTest {
   @Test
   void aServerLeavesOneReachAlone() {
     StoreOptions listing = PLAIN.replicas(() -> named);
-    RegisteredStore store = FakeShim.store(FakeShim::new, listing);
+    RegionStore store = FakeShim.store(FakeShim::new, listing);
     store.useServer(listing, late);
     CompletableFuture<BarrierResult> region = Form.BLOCKING.start(PATIENT);
     CompletableFuture<BarrierResult> replica = Form.BLOCKING.start(PATIENT.reach(Reach.REPLICA));
@@ -125,7 +124,7 @@ class LeavingServersTest {
   /** A server that joins is waited for behind the wait, and no server that is judged is lost by it. */
   @Test
   void aChangeOfTheSetEndsNoWait() {
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     CompletableFuture<BarrierResult> waiting = Form.BLOCKING.start(PATIENT);
     until(() -> store.parked() == 1 && late.asked.get() > 1 && there.asked.get() > 0);
     assertThat(store.isNamed(store.serverAt("late"), true)).as("the region's, where no client has one").isTrue();
@@ -143,13 +142,13 @@ class LeavingServersTest {
   @Test
   void aWaitIsBegunAnewAtAServerThatHasLeft() {
     WriteId another = new WriteId("s", "another", new Ordered("", 1));
-    RegisteredStore store = listed();
-    ServerEngine left = (ServerEngine) store.serverAt("there");
+    RegionStore store = listed();
+    ServerEngine left = store.serverAt("there");
     there.answer = shows(ONE);
     late.answer = shows(Lineage.of(another));
     CompletableFuture<BarrierResult> waiting = Form.BLOCKING.start(PATIENT);
     CompletableFuture<BarrierResult> other = Form.BLOCKING.start(PATIENT.lineage(Lineage.of(another)));
-    until(() -> store.parked() == 2 && left.live() == 1 && ((ServerEngine) store.serverAt("late")).live() == 1);
+    until(() -> store.parked() == 2 && left.live() == 1 && store.serverAt("late").live() == 1);
     there.answer = FakeShim.always(Visibility.NOT_YET);
     named = List.of(late);
     assertThat(judged(ended(other))).containsExactly("late");
@@ -168,7 +167,7 @@ class LeavingServersTest {
   /** BAR-63: its data were replaced meanwhile, and nobody has looked at the end of the first wait. */
   @Test
   void whatAServerShowedBeforeAnotherOneLeftIsNoPass() {
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     CompletableFuture<BarrierResult> waiting = Form.BLOCKING.start(PATIENT.timeout(Duration.ofSeconds(3)));
     until(() -> store.parked() == 1 && there.asked.get() > 0);
     there.answer = FakeShim.always(Visibility.NOT_YET);
@@ -183,11 +182,11 @@ class LeavingServersTest {
   /** Between its naming and the parking nobody waits there, and the thread that asks it has nothing to look for. */
   @Test
   void aServerLeavesBeforeTheBarrierIsParkedThere() {
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     assertThat(Antipode.barrier(PATIENT.timeout(Duration.ofMillis(500))).satisfied()).isFalse();
     Group group = new Group(TimeUnit.SECONDS.toNanos(60), () -> { }, false);
     group.hasLost = server -> server.address().equals("late");
-    Asked asked = new Asked(store, ONE.ofStore("s"), List.of((ServerEngine) store.serverAt("late")));
+    Asked asked = new Asked(store, ONE.ofStore("s"), List.of(store.serverAt("late")));
     assertThat(Waiting.park(group, List.of(asked))).as("it is to be waited for").isFalse();
     Waiting.giveUp(group);
   }
@@ -195,7 +194,7 @@ class LeavingServersTest {
   /** BAR-50: the application's connection leads there whatever discovery says. */
   @Test
   void aReadWaitsOnAtTheServerThatItReadsFrom() {
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     Server server = store.serverAt("late");
     CompletableFuture<Verdict> read = ServerWait.later(server, ONE, Duration.ofSeconds(60));
     until(() -> late.asked.get() > 0);
@@ -211,7 +210,7 @@ class LeavingServersTest {
   /** BAR-52: it had not opened a connection, and a barrier waited to know its server. */
   @Test
   void aClientThatIsGoneIsWaitedForNoMore() {
-    RegisteredStore store = FakeShim.store("s", there);
+    RegionStore store = FakeShim.store("s", there);
     CompletableFuture<BarrierResult> waiting = waitingForAClient(store);
     until(() -> {
       System.gc();
@@ -220,7 +219,7 @@ class LeavingServersTest {
     assertThat(ended(waiting).complete()).isTrue();
   }
 
-  private static CompletableFuture<BarrierResult> waitingForAClient(RegisteredStore store) {
+  private static CompletableFuture<BarrierResult> waitingForAClient(RegionStore store) {
     Object client = new Object();
     store.expectServer(PLAIN, "a pool that is not opened", client, it -> List.of());
     CompletableFuture<BarrierResult> waiting = Form.BLOCKING.start(PATIENT);
@@ -233,10 +232,10 @@ class LeavingServersTest {
   @Test
   void aServerThatLeftCountsForNoRowOfTimeouts() {
     Lineage position = Lineage.of(WriteId.position("s", "e1", 1));
-    RegisteredStore store = listed();
+    RegionStore store = listed();
     BarrierOptions options = PATIENT.lineage(position).timeout(Duration.ofSeconds(4));
     CompletableFuture<BarrierResult> waiting = Form.BLOCKING.start(options);
-    ServerEngine server = (ServerEngine) store.serverAt("late");
+    ServerEngine server = store.serverAt("late");
     until(() -> store.parked() == 1);
     named = List.of(there);
     assertThat(waiting.join().satisfied()).isTrue();

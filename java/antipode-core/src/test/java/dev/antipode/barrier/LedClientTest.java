@@ -13,7 +13,6 @@ import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.EngineTest.LogShim;
 import dev.antipode.barrier.FakeShim.Fake;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.testing.AntipodeIsolated;
 import java.time.Duration;
 import java.util.List;
@@ -57,7 +56,7 @@ class LedClientTest {
   private final AtomicReference<Runnable> meanwhile = new AtomicReference<>(() -> { });
   private final CountDownLatch reached = new CountDownLatch(1);
   private final CountDownLatch open = new CountDownLatch(1);
-  private RegisteredStore store;
+  private RegionStore store;
 
   private static void pass(CountDownLatch latch) {
     try {

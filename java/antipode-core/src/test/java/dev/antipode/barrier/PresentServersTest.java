@@ -18,7 +18,6 @@ import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.FakeShim.Fake;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Visibility;
 import dev.antipode.testing.AntipodeIsolated;
 import java.time.Duration;
@@ -74,7 +73,7 @@ class PresentServersTest {
   private final Fake late = new Fake("late", FakeShim.always(Visibility.NOT_YET));
   private final Fake joined = new Fake("joined", FakeShim.always(Visibility.NOT_YET));
   private final AtomicReference<List<Fake>> named = new AtomicReference<>(List.of(late));
-  private RegisteredStore store;
+  private RegionStore store;
 
   @AfterEach
   void atLeisure() {

@@ -17,7 +17,6 @@ import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.FakeShim.Fake;
 import dev.antipode.shim.Capabilities;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
 import dev.antipode.testing.AntipodeIsolated;
@@ -64,8 +63,8 @@ class ReachedServersTest {
 
   private static final Predicate<Object> LEADS = line -> ((Line) line).isOpen;
 
-  private RegisteredStore store() {
-    RegisteredStore store = FakeShim.store(FakeShim::new, listing);
+  private RegionStore store() {
+    RegionStore store = FakeShim.store(FakeShim::new, listing);
     store.useServer(PLAIN, named);
     return store;
   }
@@ -97,7 +96,7 @@ class ReachedServersTest {
 
   @Test
   void aServerIsJudgedAsLongAsAConnectionLeadsThere_BAR_62_BAR_54() {
-    RegisteredStore store = store();
+    RegionStore store = store();
     Line first = new Line();
     Line second = new Line();
     store.reach(PLAIN, old, first, LEADS);
@@ -114,7 +113,7 @@ class ReachedServersTest {
 
   @Test
   void aConnectionThatIsMadeAnewElsewhere_BAR_62_BAR_52() {
-    RegisteredStore store = store();
+    RegionStore store = store();
     Line line = new Line();
     store.reach(PLAIN, old, line, LEADS);
     assertJudged("old", HASTY);
@@ -125,7 +124,7 @@ class ReachedServersTest {
 
   @Test
   void aConnectionThatIsForgotten_BAR_62() {
-    RegisteredStore store = store();
+    RegionStore store = store();
     Line line = new Line();
     store.reach(PLAIN, old, line, LEADS);
     assertJudged("old", HASTY);
@@ -140,7 +139,7 @@ class ReachedServersTest {
 
   @Test
   void whoCannotTellLeadsThere_BAR_62() {
-    RegisteredStore store = store();
+    RegionStore store = store();
     Line line = new Line();
     store.reach(PLAIN, old, line, connection -> {
       throw new IllegalStateException("no socket");
@@ -151,7 +150,7 @@ class ReachedServersTest {
 
   @Test
   void aServerThatSomebodyNamesStays_BAR_62() {
-    RegisteredStore store = store();
+    RegionStore store = store();
     Fake writer = new Fake("writer", FakeShim.always(Visibility.VISIBLE));
     store.useServer(listing, writer); // for reach replica, where no reader of the region is
     Line line = new Line();
@@ -169,7 +168,7 @@ class ReachedServersTest {
   @ParameterizedTest
   @EnumSource(value = Reach.class, names = {"REGION", "REPLICA"})
   void aWrapThatNamesTheReadersServers_BAR_22_BAR_54_BAR_62(Reach reach) {
-    RegisteredStore store = FakeShim.store(FakeShim::new, listing);
+    RegionStore store = FakeShim.store(FakeShim::new, listing);
     store.useServer(listing, named);
     Line line = new Line();
     store.reach(listing, old, line, LEADS);
@@ -186,7 +185,7 @@ class ReachedServersTest {
     Fake left = new Fake("left", FakeShim.always(Visibility.VISIBLE));
     Line line = new Line();
     StoreOptions asked = PLAIN.replicas(() -> line.isOpen ? List.of(stays, left) : List.of(stays));
-    RegisteredStore store = FakeShim.store(FakeShim::new, asked);
+    RegionStore store = FakeShim.store(FakeShim::new, asked);
     assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
     line.isOpen = false;
     EngineTest.until(() -> !Antipode.barrier(PATIENT).complete());
@@ -219,7 +218,7 @@ class ReachedServersTest {
   void theFreePathDoesNotPassOnTheServersOfBefore_BAR_62_BAR_35() {
     Discovery.hurry(TimeUnit.SECONDS.toNanos(60), TimeUnit.SECONDS.toNanos(60));
     Antipode.configure(Settings.defaults().freePathTtl(Duration.ofSeconds(60)));
-    RegisteredStore store = FakeShim.store(ProvingShim::new, PLAIN.replicas(List.of(named)));
+    RegionStore store = FakeShim.store(ProvingShim::new, PLAIN.replicas(List.of(named)));
     Line line = new Line();
     try (LineageScope scope = Antipode.scope(Lineage.of(WriteId.position("s", "e", 7)))) {
       assertThat(scope).isNotNull();

@@ -12,7 +12,6 @@ import dev.antipode.barrier.FakeShim.Fake;
 import dev.antipode.records.Lines;
 import dev.antipode.records.Records;
 import dev.antipode.shim.FollowedRead;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
 import dev.antipode.testing.AntipodeIsolated;
@@ -39,7 +38,7 @@ class RepeatedReadTest {
   private final AtomicBoolean isThere = new AtomicBoolean();
   private final CountDownLatch held = new CountDownLatch(1);
   private Lines lines;
-  private RegisteredStore store;
+  private RegionStore store;
 
   @BeforeEach
   void records() {

@@ -15,7 +15,6 @@ import dev.antipode.lab.CallFaults;
 import dev.antipode.records.Counts;
 import dev.antipode.records.Records;
 import dev.antipode.shim.FollowedRead;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Visibility;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -52,7 +51,7 @@ final class ThreadlessProcess {
   }
 
   private static void read() {
-    RegisteredStore store = EngineTest.store("posts");
+    RegionStore store = EngineTest.store("posts");
     try (LineageScope scope = Antipode.scope(ONE)) {
       FollowedRead read = FollowedRead.of(store);
       check(read != null && !scope.isClosed(), "it is followed");
@@ -67,7 +66,7 @@ final class ThreadlessProcess {
 
   /** Whoever waits for a server that nobody has named is told, and later ones wait for it. */
   private static void waitForServer() throws Exception {
-    RegisteredStore store = FakeShim.store("posts");
+    RegionStore store = FakeShim.store("posts");
     CountDownLatch asked = new CountDownLatch(1);
     CountDownLatch named = new CountDownLatch(1);
     Discovery expected =

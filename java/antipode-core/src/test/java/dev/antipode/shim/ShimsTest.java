@@ -52,6 +52,19 @@ class ShimsTest {
         .isInstanceOf(ConfigurationException.class);
   }
 
+  /** SHIM-23: an application server, or a plug-in, sets the class loader of its threads; it need not see this library. */
+  @Test
+  void aStoreJoinsWhateverTheClassLoaderOfTheThreadSees() {
+    Thread thread = Thread.currentThread();
+    ClassLoader before = thread.getContextClassLoader();
+    try {
+      thread.setContextClassLoader(new ClassLoader(null) {});
+      assertThat(Shims.register(StoreOptions.named("s").replicas("url-test://b1")).replicas()).hasSize(1);
+    } finally {
+      thread.setContextClassLoader(before);
+    }
+  }
+
   /** CONF-10. */
   @Test
   void theEnvironmentListsTheReplicasWhereTheCodeDoesNot() {

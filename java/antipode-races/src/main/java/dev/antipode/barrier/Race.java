@@ -5,7 +5,6 @@ import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Capabilities;
-import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Shim;
 import dev.antipode.shim.Shims;
@@ -75,7 +74,7 @@ final class Race {
     }
   }
 
-  private static final RegisteredStore STORE;
+  private static final RegionStore STORE;
   // What the engine's thread does, done by a thread of the test.
   private static final MethodHandle ASK;
   private static final VarHandle ASKER;
@@ -84,7 +83,7 @@ final class Race {
   static {
     // Proofs do not age: how busy the machine is decides nothing.
     Antipode.configure(Settings.defaults().freePathTtl(Duration.ofHours(1)).reconnect(Duration.ofHours(1)));
-    STORE = Shims.join(StoreOptions.named("log"), RaceShim::new);
+    STORE = RegionStore.of(Shims.join(StoreOptions.named("log"), RaceShim::new));
     try {
       MethodHandles.Lookup lookup = MethodHandles.privateLookupIn(Asker.class, MethodHandles.lookup());
       ASK = lookup

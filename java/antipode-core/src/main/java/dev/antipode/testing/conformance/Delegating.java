@@ -3,7 +3,6 @@ package dev.antipode.testing.conformance;
 import dev.antipode.StoreOptions;
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
-import dev.antipode.barrier.ServerEngine;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
@@ -29,7 +28,7 @@ class Delegating extends Shim {
 
   /** The targets of the servers that a registration names. */
   static List<Object> targets(RegisteredStore registered) {
-    return registered.servers(false).stream().map(ServerEngine::target).toList();
+    return registered.servers(false).stream().<Object>map(Server::target).toList();
   }
 
   /** Registers the store in the registry in force, with servers that are named anew. */

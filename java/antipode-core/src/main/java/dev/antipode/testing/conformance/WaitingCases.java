@@ -12,6 +12,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Settings;
 import dev.antipode.StoreResult;
 import dev.antipode.Verdict;
+import dev.antipode.barrier.RegionStore;
 import dev.antipode.barrier.ServerEngine;
 import dev.antipode.observer.Outcome;
 import dev.antipode.shim.Capabilities.Versions;
@@ -88,7 +89,7 @@ public interface WaitingCases extends ConformanceCases {
   }
 
   private long questions() {
-    return store().registered().servers(false).stream().mapToLong(ServerEngine::questions).sum();
+    return RegionStore.of(store().registered()).servers(false).stream().mapToLong(ServerEngine::questions).sum();
   }
 
   /** A shim that declares a push is woken by it: without, the next question would come too late (SHIM-18). */

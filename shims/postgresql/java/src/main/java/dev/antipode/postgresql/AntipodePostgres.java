@@ -7,9 +7,9 @@ import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.StoreOptions.OnUnfit;
 import dev.antipode.UnfitStoreException;
-import dev.antipode.barrier.Discovery;
 import dev.antipode.shim.MetConnections;
 import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.ServerSource;
 import dev.antipode.shim.Shims;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -137,7 +137,7 @@ public final class AntipodePostgres {
     private final PoolConnections held;
     private final MetConnections met;
 
-    private volatile Discovery expected; // null for a connection, and while it is wrapped
+    private volatile ServerSource expected; // null for a connection, and while it is wrapped
     private volatile boolean isReached; // one of its connections has told where it leads
 
     /** By address: why positions of a server prove nothing. */

@@ -9,6 +9,7 @@ import dev.antipode.BarrierResult;
 import dev.antipode.Lineage;
 import dev.antipode.Policy;
 import dev.antipode.Verdict;
+import dev.antipode.barrier.RegionStore;
 import dev.antipode.barrier.ServerEngine;
 import dev.antipode.shim.Registry;
 import java.time.Duration;
@@ -37,7 +38,7 @@ abstract class WithTaps extends WithBroker {
   }
 
   static ServerEngine server() {
-    return Registry.current().need(STORE).servers(false).get(0);
+    return RegionStore.of(Registry.current().need(STORE)).servers(false).get(0);
   }
 
   static TapMemory memory() {

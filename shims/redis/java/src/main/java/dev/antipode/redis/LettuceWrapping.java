@@ -2,8 +2,8 @@ package dev.antipode.redis;
 
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
-import dev.antipode.barrier.Discovery;
 import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.ServerSource;
 import dev.antipode.shim.Shims;
 import io.lettuce.core.StatefulRedisConnectionImpl;
 import io.lettuce.core.api.StatefulRedisConnection;
@@ -18,7 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class LettuceWrapping {
   private final StoreOptions options;
   private final Map<String, Binding> bindings = new ConcurrentHashMap<>();
-  private final Discovery expected;
+  private final ServerSource expected;
 
   LettuceWrapping(StoreOptions options) {
     this.options = options;

@@ -1,12 +1,13 @@
-package dev.antipode.shim;
+package dev.antipode.barrier;
 
 import dev.antipode.StoreOptions;
-import dev.antipode.barrier.Discovery;
 import dev.antipode.barrier.Discovery.Whose;
-import dev.antipode.barrier.ReachedServers;
-import dev.antipode.barrier.ServerEngine;
-import dev.antipode.barrier.Ticks;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
+import dev.antipode.shim.Server;
+import dev.antipode.shim.Shim;
+import dev.antipode.shim.StoreFactory;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;
@@ -24,11 +25,9 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
-/** A store's servers, as wraps, registrations and discovery name them (BAR-22, BAR-52 to BAR-54). */
-final class StoreServers {
+/** A store with its servers, as wraps, registrations and discovery name them (BAR-22, BAR-52 to BAR-54). */
+public final class RegionStore extends RegisteredStore {
   private static final long LOOK_AGAIN = TimeUnit.MILLISECONDS.toNanos(500); // while barriers wait: whether servers leave
-
-  private final RegisteredStore store;
 
   // The lock guards the maps; the snapshots are what barriers read.
   private final ReentrantLock lock = new ReentrantLock();
@@ -43,12 +42,25 @@ final class StoreServers {
   private volatile int generation;
   private volatile long lookedAt = Ticks.LONG_AGO;
 
-  StoreServers(RegisteredStore store) {
-    this.store = store;
+  /** Makes the stores of this process. */
+  public static final class Factory implements StoreFactory {
+    @Override
+    public RegisteredStore make(String name, Shim shim, StoreOptions options) {
+      return new RegionStore(name, shim, options);
+    }
   }
 
-  /** Something of the store has changed that barriers look at. */
-  void changed() {
+  private RegionStore(String name, Shim shim, StoreOptions options) {
+    super(name, shim, options);
+  }
+
+  /** Return a registered store as the engine made it. */
+  public static RegionStore of(RegisteredStore store) {
+    return (RegionStore) store;
+  }
+
+  @Override
+  protected void changed() {
     lock.lock();
     try {
       generation++;
@@ -57,8 +69,8 @@ final class StoreServers {
     }
   }
 
-  /** A wrapped client's own joins; where that wrap names no servers, it joins those of the region (BAR-22). */
-  Server use(StoreOptions wrap, Object target, String address) {
+  @Override
+  public Server useServer(StoreOptions wrap, Object target, String address) {
     boolean isAlone = namesServers(wrap);
     if (isNamed(target, address, isAlone ? Whose.NAMED_ALONE : Whose.NAMED)) {
       return add(aside, target, address); // for reads that wait
@@ -70,8 +82,8 @@ final class StoreServers {
     return server;
   }
 
-  /** A wrapped client's broker joins: barriers of the region ask it only where no other server is known. */
-  Server useAlone(Object target) {
+  @Override
+  public Server useServerAlone(Object target) {
     return add(own, target, shim().address(target));
   }
 
@@ -86,11 +98,11 @@ final class StoreServers {
   }
 
   private boolean namesServers(StoreOptions said) {
-    return said.replicas() != null || said.listing() != null || Registry.replicasInEnvironment(store.name()) != null;
+    return said.replicas() != null || said.listing() != null || Registry.replicasInEnvironment(name()) != null;
   }
 
-  /** Servers that readers of this region may use. */
-  void list(StoreOptions said, List<String> fromEnvironment) {
+  @Override
+  public void listReplicas(StoreOptions said, List<String> fromEnvironment) {
     List<?> servers = said.replicas();
     if (servers == null && said.listing() == null) {
       servers = fromEnvironment;
@@ -104,28 +116,34 @@ final class StoreServers {
       }
     }
     if (said.listing() != null) {
-      join(new Discovery(store, "replicas(…)", said.listing(), listing -> said.listing().get(), Whose.LISTED)).ask();
+      join(new Discovery(this, "replicas(…)", said.listing(), listing -> said.listing().get(), Whose.LISTED)).ask();
     }
   }
 
-  /** Has a wrapped client's servers named by the client (BAR-52). */
-  Discovery expect(
+  @Override
+  public Discovery expectServer(
+      StoreOptions wrap, String words, Object client, Function<Object, ? extends Collection<?>> asking) {
+    return expectServer(wrap, words, client, asking, same -> null);
+  }
+
+  @Override
+  public Discovery expectServer(
       StoreOptions wrap,
       String words,
       Object client,
       Function<Object, ? extends Collection<?>> asking,
       Function<Object, ?> looking) {
     Whose whose = namesServers(wrap) ? Whose.CLIENTS_ALONE : Whose.CLIENTS;
-    return join(new Discovery(store, words, client, asking, looking, whose));
+    return join(new Discovery(this, words, client, asking, looking, whose));
   }
 
-  /** A connection of a wrapped client has reached a server. */
-  Server reach(StoreOptions wrap, Object target, Object connection, Predicate<Object> leads) {
+  @Override
+  public Server reach(StoreOptions wrap, Object target, Object connection, Predicate<Object> leads) {
     Whose whose = namesServers(wrap) ? Whose.NAMED_ALONE : Whose.NAMED;
     ReachedServers source;
     lock.lock();
     try {
-      source = ofConnections.computeIfAbsent(whose, first -> (ReachedServers) join(new ReachedServers(store, first)));
+      source = ofConnections.computeIfAbsent(whose, first -> (ReachedServers) join(new ReachedServers(this, first)));
     } finally {
       lock.unlock();
     }
@@ -134,7 +152,7 @@ final class StoreServers {
 
   /** Has somebody name servers, now and again every 5 s (BAR-53); wraps that say the same words share one question. */
   private Discovery discover(String words, Callable<? extends Collection<?>> asking, Whose whose) {
-    Discovery asks = new Discovery(store, words, this, servers -> asked(asking), whose);
+    Discovery asks = new Discovery(this, words, this, servers -> asked(asking), whose);
     lock.lock();
     try {
       for (Discovery each : discoveries) {
@@ -189,7 +207,7 @@ final class StoreServers {
       for (Said each : all) {
         ServerEngine known =
             each.asking != null ? discover(each.address, each.asking, source.whose().again()) : at(each.address);
-        named.put(each.address, known != null ? known : new ServerEngine(store, each.address, each.target));
+        named.put(each.address, known != null ? known : new ServerEngine(this, each.address, each.target));
       }
       before.keySet().stream()
           .filter(address -> !named.containsKey(address) && !(source instanceof ReachedServers && isNamedBeside(source, address)))
@@ -267,7 +285,7 @@ final class StoreServers {
     } finally {
       lock.unlock();
     }
-    Set<String> judged = reached(ownAlone).stream().map(ServerEngine::address).collect(Collectors.toSet());
+    Set<String> judged = servers(ownAlone).stream().map(ServerEngine::address).collect(Collectors.toSet());
     return left.stream().filter(address -> !judged.contains(address)).toList();
   }
 
@@ -276,7 +294,7 @@ final class StoreServers {
     try {
       ServerEngine server = at(address);
       if (server == null) {
-        server = new ServerEngine(store, address, target);
+        server = new ServerEngine(this, address, target);
       }
       if (group.putIfAbsent(address, server) == null) {
         serversChanged();
@@ -301,8 +319,9 @@ final class StoreServers {
     generation++; // written under the lock alone
   }
 
-  /** Return those of reach region; with {@code ownAlone} those of wrapped clients. */
-  List<ServerEngine> reached(boolean ownAlone) {
+  /** Where somebody else has still to name some, a {@link Discovery} stands for them: who waits there waits for that, too. */
+  @Override
+  public List<ServerEngine> servers(boolean ownAlone) {
     discoveries.forEach(Discovery::meetHeld); // first: what joins is named with the others
     List<ServerEngine> found = named(ownAlone);
     return found.isEmpty() ? named(!ownAlone) : found;
@@ -355,8 +374,8 @@ final class StoreServers {
     return generation;
   }
 
-  /** Return the one with this address, or null. */
-  ServerEngine withAddress(String address) {
+  @Override
+  public ServerEngine serverAt(String address) {
     lock.lock();
     try {
       return at(address);
@@ -365,8 +384,9 @@ final class StoreServers {
     }
   }
 
-  /** Return all of them, and what stands for those that nobody has named yet. */
-  Set<ServerEngine> all() {
+  /** Gives its servers up, too: their threads end at once, with their channels (tests). */
+  @Override
+  public void forget() {
     Set<ServerEngine> all = new LinkedHashSet<>(ownServers);
     all.addAll(regionServers);
     lock.lock();
@@ -377,10 +397,7 @@ final class StoreServers {
     }
     discoveries.forEach(each -> all.addAll(each.named().values()));
     all.addAll(discoveries);
-    return all;
-  }
-
-  private Shim shim() {
-    return store.shim();
+    all.forEach(ServerEngine::retire);
+    super.forget();
   }
 }
