@@ -125,6 +125,23 @@ def test_who_has_a_pipeline_done(wrapped: Connection) -> None:
         assert proved(outer)
 
 
+@pytest.mark.parametrize("autocommit", [False, True])
+def test_who_hears_of_a_queued_commit(wrapped: Connection, autocommit: bool) -> None:
+    """SCOPE-24: a fetch has the pipeline's replies, that of another scope's COMMIT among them."""
+    wrapped.autocommit = autocommit
+    with antipode.scope() as hearing:
+        with wrapped.pipeline():
+            with antipode.scope():
+                if autocommit:
+                    wrapped.execute("BEGIN")
+                wrapped.execute(INSERT, ("1",))
+                wrapped.execute("COMMIT")
+            assert antipode.serialize() == "1"
+            wrapped.execute("SELECT 1").fetchone()
+            assert leaves_marked()
+        assert proved(hearing)
+
+
 async def test_who_ends_a_pipeline_of_asyncio(awrapped: psycopg.AsyncConnection[Any]) -> None:
     await awrapped.set_autocommit(True)
     with antipode.scope() as outer:

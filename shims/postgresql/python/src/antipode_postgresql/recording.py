@@ -190,7 +190,18 @@ class RecordingBaseConnection:
 
 
 class RecordingPipeline:
-    """Beside a pipeline of psycopg: its end, and each Sync, has what is queued done, and may commit it (SCOPE-24)."""
+    """Beside a pipeline of psycopg: its end, and each Sync, has what is queued done, and may commit it (SCOPE-24).
+
+    Whoever fetches may hear that of a commit which another scope has queued.
+    """
+
+    def _communicate_gen(self) -> Any:
+        self._conn._antipode_flow.hears()  # type: ignore[attr-defined]
+        return super()._communicate_gen()  # type: ignore[misc]
+
+    def _fetch_gen(self, **options: Any) -> Any:
+        self._conn._antipode_flow.hears()  # type: ignore[attr-defined]
+        return super()._fetch_gen(**options)  # type: ignore[misc]
 
     def _sync_gen(self) -> Any:
         self._conn._antipode_flow.executes()  # type: ignore[attr-defined]

@@ -45,6 +45,7 @@ class Rider:
     def hear_place(self, results: Results) -> None:
         """What it said behind it."""
         flow, place = self.flow, place_of(results)
+        flow.riding.remove(self.write)
         if not self.how or self.how[-1].status != pq.ExecStatus.TUPLES_OK:
             self._not_done()  # it had failed before: nothing of it is left
             return
