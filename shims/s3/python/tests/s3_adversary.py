@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -230,7 +231,8 @@ class S3Stage(Stage):
         return found
 
     def tell(self, result: Any) -> str:
-        return super().tell(_steady(result)) if isinstance(result, dict) else super().tell(result)
+        told = super().tell(_steady(result) if isinstance(result, dict) else result)
+        return re.sub(r" \(reached max retries: \d+\)", "", told)  # how often botocore asked a busy server
 
     def clear(self) -> None:
         client = self._plain["a"]
