@@ -16,6 +16,7 @@ import pytest
 from aio_client import Blocking, inner
 from antipode_lab.stores._sql_store import SqlStore
 from mysql.connector import aio
+from pymysql.constants import CLIENT
 from sql_regions import STORE, Posts, position
 from things import INSERT, make_things, run
 
@@ -345,6 +346,19 @@ def test_who_commits_what_others_wrote(opened: Open, any_posts: Posts, commit: s
         COMMITS[commit](client)
         assert told(committing.lineage) == last(any_posts)
         assert in_flight(committing) == 0
+
+
+def test_who_hears_that_it_was_committed(any_posts: Posts) -> None:
+    """SCOPE-24: the rest of a text's results tells of what another scope has sent."""
+    flags = CLIENT.MULTI_STATEMENTS
+    with closing(any_posts.wrap(any_posts.open("pymysql", "a", autocommit=False, client_flag=flags))) as client:
+        with antipode.scope():
+            cursor = client.cursor()
+            cursor.execute(f"SELECT 1; {INSERT}; COMMIT")
+        with antipode.scope() as hearing:
+            while cursor.nextset():
+                pass
+            assert told(hearing.lineage) == last(any_posts)
 
 
 def test_who_rolls_back_what_others_wrote(opened: Open) -> None:

@@ -304,6 +304,8 @@ class Recorder:
 
     def committed(self, row: Sequence[bytes | None] | None, why: BaseException | None = None) -> None:
         """The transaction has ended, and this came of the question; records its writes."""
+        if self.writes and current_scope() is not None:
+            self._begin_write()  # whoever hears of it has it, too: by the rest of a text's results, say (SCOPE-24)
         told = [Ordered(*each) for each in self.told.items()]
         writes = self._take()
         if not writes:
