@@ -142,6 +142,48 @@ def test_who_hears_of_a_queued_commit(wrapped: Connection, autocommit: bool) -> 
         assert proved(hearing)
 
 
+@pytest.mark.parametrize("writes", ["who began it", "who ends it"])
+def test_who_ends_a_copy(wrapped: Connection, writes: str) -> None:
+    """SCOPE-24: its end commits it, and whoever writes rows has a write in it."""
+    wrapped.autocommit = True
+    with wrapped.cursor() as cursor:
+        with antipode.scope():
+            copying = cursor.copy("COPY posts (key, value) FROM STDIN")
+            copy = copying.__enter__()
+            if writes == "who began it":
+                copy.write_row(("1", "v"))
+        with antipode.scope() as ending:
+            assert antipode.serialize() == "1"
+            if writes == "who ends it":
+                copy.write_row(("1", "v"))
+            copying.__exit__(None, None, None)
+            assert proved(ending)
+
+
+async def test_who_ends_a_copy_of_asyncio(awrapped: psycopg.AsyncConnection[Any]) -> None:
+    await awrapped.set_autocommit(True)
+    async with awrapped.cursor() as cursor:
+        with antipode.scope():
+            copying = cursor.copy("COPY posts (key, value) FROM STDIN")
+            copy = await copying.__aenter__()
+            await copy.write_row(("1", "v"))
+        with antipode.scope() as ending:
+            await copying.__aexit__(None, None, None)
+            assert proved(ending)
+
+
+def test_who_takes_the_rest_of_a_stream(wrapped: Connection) -> None:
+    """SCOPE-24: in autocommit mode its end is a commit."""
+    wrapped.autocommit = True
+    with wrapped.cursor() as cursor:
+        with antipode.scope():
+            rows = cursor.stream("INSERT INTO posts (key, value) SELECT generate_series(1, 9)::text, 'v' RETURNING key")
+            next(rows)
+        with antipode.scope() as taking:
+            assert len(list(rows)) == 8
+            assert proved(taking)
+
+
 async def test_who_ends_a_pipeline_of_asyncio(awrapped: psycopg.AsyncConnection[Any]) -> None:
     await awrapped.set_autocommit(True)
     with antipode.scope() as outer:

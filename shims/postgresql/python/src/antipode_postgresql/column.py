@@ -41,6 +41,8 @@ class BesideRows:
         self.pgconn = pgconn
         self.write: Write | None = None
         """The open transaction's."""
+        self.riding: list[Write] = []
+        """Those of commits that are queued in a pipeline, and whose replies nobody has heard."""
         self.beside: str | None = None
         """What the server was told, in this transaction; None where that may hold no more."""
         self.in_session = False
@@ -55,6 +57,14 @@ class BesideRows:
         """The current scope is about to commit or prepare what is open, or to have done what is queued (SCOPE-24)."""
         if self.write is not None and kind in (Kind.COMMIT, Kind.PREPARE):
             self.write.join_committer()
+
+    def hears(self) -> None:
+        """The current scope is about to hear what is queued: a commit, perhaps, of a scope that has ended (SCOPE-24).
+
+        Nobody knows whether a COMMIT that was sent as a text is among it.
+        """
+        for write in (*self.riding, *(() if self.write is None else (self.write,))):
+            write.join_committer()
 
     def text_beside(self) -> str:
         """Return the lineage that may rest beside what is written now: other writes in flight are marked in it."""

@@ -78,8 +78,6 @@ class Flow(BesideRows):
         """Writes of prepared transactions (two-phase commit) by their names, and whether a part may be committed."""
         self.unsettled: list[tuple[Write, bool]] = []
         """Commits of a pipeline whose position could not ride along."""
-        self.riding: list[Write] = []
-        """Those that are queued in a pipeline, and whose replies nobody has heard."""
         self.announced = False
         """Whether one of our cursors is about to send; others are not seen through, and may write."""
         self._behind = behind(self.pgconn)
@@ -174,6 +172,7 @@ class Flow(BesideRows):
 
     def closed(self) -> None:
         """The application gives the connection up."""
+        self.hears()
         if self.write is None:
             return
         if self.pgconn.status == OK and self.pgconn.transaction_status in OPEN and not self.may_have_committed:
@@ -450,14 +449,6 @@ class Flow(BesideRows):
         return place
 
     # Pipeline mode: the questions are commands of the pipeline
-
-    def hears(self) -> None:
-        """The current scope is about to hear what is queued: a commit, perhaps, of a scope that has ended (SCOPE-24).
-
-        Nobody knows whether a COMMIT that was sent as a text is among it.
-        """
-        for write in (*self.riding, *(() if self.write is None else (self.write,))):
-            write.join_committer()
 
     def rides(self, pipeline: Any, commit: Any) -> Any:
         """Queues COMMIT (what `commit` does) with the questions around it."""

@@ -346,6 +346,7 @@ class Fetching:
 
     def goes_on(self) -> None:
         """Raise what the policies say where something is to be seen by now that was not proved then (SHIM-48)."""
+        self._flow.hears()
         binding = self._flow.binding
         if binding.reads_plainly():
             return

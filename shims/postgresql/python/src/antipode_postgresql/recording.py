@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode.errors import ConfigurationError
@@ -368,7 +368,18 @@ class RecordingBaseCursor:
             copy._read_gen = read  # what is left is thrown away
             return end()
 
+        def joined(plain: Any) -> Any:
+            """Return a method that is also of whoever calls it: he writes, or commits it by its end (SCOPE-24)."""
+
+            @wraps(plain)
+            def call(*args: Any) -> Any:
+                self._antipode_flow.hears()
+                return plain(*args)
+
+            return call
+
         copy._read_gen, copy._end_copy_out_gen = read_gen, end_gen
+        copy._write, copy.finish = joined(copy._write), joined(copy.finish)
         return copy
 
     def _antipode_settled(self) -> Any:
