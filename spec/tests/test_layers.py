@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from spec_scripts import script
 
-_spec = importlib.util.spec_from_file_location("layers", Path(__file__).resolve().parents[1] / "layers.py")
-assert _spec is not None
-assert _spec.loader is not None
-layers: Any = importlib.util.module_from_spec(_spec)
-sys.modules["layers"] = layers
-_spec.loader.exec_module(layers)
+layers = script("layers")
 
 DOCUMENT: dict[str, Any] = {
     "rooms": [{"name": "model", "holds": ""}, {"name": "base", "holds": ""}],

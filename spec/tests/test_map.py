@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
+from spec_scripts import script
 
 SPEC: Final = Path(__file__).resolve().parents[1]
-_spec = importlib.util.spec_from_file_location("size", SPEC / "size.py")
-assert _spec is not None
-assert _spec.loader is not None
-size: Any = importlib.util.module_from_spec(_spec)
-sys.modules["size"] = size
-_spec.loader.exec_module(size)
+size = script("size")
 
 ROW: Final = re.compile(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", re.MULTILINE)
 TYPE: Final = {

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
+from spec_scripts import script
 
-_spec = importlib.util.spec_from_file_location("size", Path(__file__).resolve().parents[1] / "size.py")
-assert _spec is not None
-assert _spec.loader is not None
-size: Any = importlib.util.module_from_spec(_spec)
-sys.modules["size"] = size
-_spec.loader.exec_module(size)
+size = script("size")
 
 
 def test_this_project_s_shims_keep_it() -> None:
