@@ -15,11 +15,11 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, WriteId, observers
+from antipode import ConfigurationError, Lineage, WriteId, observers
 from antipode.propagation import extract_request, inject_request
 from antipode.seal_keys import Keys
 from antipode.settings import settings
-from antipode.shim import Server, Visibility
+from antipode.shim import Server, Visibility, refuse_making
 from antipode.store import registry
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import PushShim, Target, fake_store
@@ -240,3 +240,21 @@ def test_each_store_has_its_page(folder: Path) -> None:
     missing = [each for each in PAGE if not any(heading.startswith(each) for heading in headings)]
     assert not missing
     assert "restore" in page.lower()
+
+
+def test_a_class_of_wrapped_objects_names_the_one_that_makes_them() -> None:
+    """SHIM-50: also a class of the application's own, which is of the wrapped one's."""
+
+    class Plain:
+        pass
+
+    class Recording(Plain):
+        __module__ = "antipode_kv.client"
+        __init__ = refuse_making
+
+    class Own(Recording):
+        pass
+
+    for made in (Recording, Own):
+        with pytest.raises(ConfigurationError, match=rf"make it by {Plain.__module__}\.\S+Plain itself"):
+            made()

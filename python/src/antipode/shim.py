@@ -47,7 +47,7 @@ _C = TypeVar("_C")
 def refuse_making(made: object, *_: object, **__: object) -> NoReturn:
     """Refuse the object that the class of a wrapped one makes, as its `__init__`: it would record nothing (SHIM-50)."""
     mro = (made if isinstance(made, type) else type(made)).__mro__
-    kind = next(each for each in mro if not each.__module__.startswith("antipode"))
+    kind = next(each for each in mro if not any(base.__module__.startswith("antipode") for base in each.__mro__))
     raise ConfigurationError(
         f"the class of a wrapped {kind.__name__} makes no other one, which would record nothing: make it by "
         f"{kind.__module__}.{kind.__qualname__} itself, and give that to wrap()",
