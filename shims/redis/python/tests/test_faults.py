@@ -162,7 +162,7 @@ def test_a_store_registered_under_another_name_does_not_pass_silently(
             antipode.barrier(lineage, on_vacuous="raise")
     with isolated():
         antipode_redis.register("blog_posts", replicas=[posts.lab.url("b1")])
-        with pytest.raises(antipode.ConfigurationError, match="same name"):
+        with pytest.raises(antipode.BarrierUnproven, match="same name"):
             antipode.barrier(lineage)
 
 
