@@ -49,7 +49,7 @@ def forget_lineages() -> None:
 
 
 def _mark_who_lacks_it() -> None:
-    """What went by the scope in whose block it came is missing in its lineage (SCOPE-34)."""
+    """Mark the scope in whose block something came that another scope, or none, took (SCOPE-34)."""
     scope = went_by()
     if scope is not None:
         scope.mark_incomplete("unscoped", detail="another Context was put in force while it ran: a span's, perhaps")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import antipode
@@ -140,6 +140,18 @@ def test_who_hears_of_a_queued_commit(wrapped: Connection, autocommit: bool) -> 
             wrapped.execute("SELECT 1").fetchone()
             assert leaves_marked()
         assert proved(hearing)
+
+
+def test_a_commit_that_nobody_hears_marks_nobody_later(wrapped: Connection) -> None:
+    """SCOPE-24: a pipeline that ends by an error; who uses the connection after it has done nothing of that."""
+    with antipode.scope(), suppress(psycopg.errors.UniqueViolation), wrapped.pipeline():
+        wrapped.execute(INSERT, ("1",))
+        wrapped.execute(INSERT, ("1",))
+        wrapped.commit()
+    wrapped.rollback()
+    with antipode.scope(), wrapped.pipeline():
+        wrapped.execute("SELECT 1").fetchone()
+        assert antipode.serialize() == "1"
 
 
 @pytest.mark.parametrize("writes", ["who began it", "who ends it"])

@@ -54,12 +54,12 @@ class BesideRows:
             self.beside = None
 
     def executes(self, kind: Kind = Kind.COMMIT) -> None:
-        """The current scope is about to commit or prepare what is open, or to have done what is queued (SCOPE-24)."""
+        """Note that the current scope is about to commit or prepare, or to have the queue done (SCOPE-24)."""
         if self.write is not None and kind in (Kind.COMMIT, Kind.PREPARE):
             self.write.join_committer()
 
     def hears(self) -> None:
-        """The current scope is about to hear what is queued: a commit, perhaps, of a scope that has ended (SCOPE-24).
+        """Note that the current scope is about to hear what is queued: perhaps another scope's commit (SCOPE-24).
 
         Nobody knows whether a COMMIT that was sent as a text is among it.
         """

@@ -457,12 +457,12 @@ class Flow(BesideRows):
             self.rolled_back_later()
             return (yield from commit())
         rider = Rider(self, self._forget(), certain, within=self.may_have_committed)
-        self.riding.append(rider.write)
         pipeline.command_queue.append(asked(self.pgconn, HOW_AND_WHETHER))
         pipeline.result_queue.append((Heard(rider.hear_how, self._raised), None))
         result = yield from commit()
         pipeline.command_queue.append(asked(self.pgconn, QUESTION))
         pipeline.result_queue.append((Heard(rider.hear_place), None))
+        self.riding.append(rider.write)
         return result
 
     # What is recorded

@@ -21,7 +21,7 @@ class Transaction:
         return taken
 
     def committing(self) -> None:
-        """The commit is about to be sent, by the current scope (SCOPE-24)."""
+        """Note that the current scope is about to send the commit (SCOPE-24)."""
         for write, _ in self._sent:
             write.join_committer()
 
