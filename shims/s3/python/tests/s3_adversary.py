@@ -211,25 +211,24 @@ class S3Stage(Stage):
         return self.wrap(self._plain["b1"], wait_on_read=True)
 
     def rows(self, server: str | None = None) -> set[str]:
-        client = self._plain[server or "a"]
-        there = {each["Key"]: each["Size"] for each in client.list_objects_v2(Bucket=BUCKET).get("Contents", ())}
-        changed = (key for key, size in there.items() if key.startswith("ahead-") and size != len(OLDER))
-        rows = {key for key in there if key.startswith("adv-")}
-        for key in changed:
-            with suppress(client.exceptions.NoSuchKey):  # deleted meanwhile
-                rows.add(_body(client, key).decode())
-        return rows
+        return set(self._places(self._plain[server or "a"]))
 
     def contents(self) -> Mapping[str, object]:
         client, found = self._plain["a"], dict[str, object]()
-        for row in self.rows():
-            try:
-                answer = client.get_object(Bucket=BUCKET, Key=row)
-            except client.exceptions.NoSuchKey:
-                answer = client.get_object(Bucket=BUCKET, Key=_ahead(row))
+        for row, key in self._places(client).items():
+            answer = client.get_object(Bucket=BUCKET, Key=key)
             kept = {name: value for name, value in answer["Metadata"].items() if name != metadata.NAME}
             found[row] = answer["Body"].read(), answer["ContentType"], kept
         return found
+
+    def _places(self, client: Any) -> dict[str, str]:
+        """Return the key that each row stands under: one with an older object there first has another's."""
+        there = {each["Key"]: each["Size"] for each in client.list_objects_v2(Bucket=BUCKET).get("Contents", ())}
+        rows = {key: key for key in there if key.startswith("adv-")}
+        for key in [key for key, size in there.items() if key.startswith("ahead-") and size != len(OLDER)]:
+            with suppress(client.exceptions.NoSuchKey):  # deleted meanwhile
+                rows[_body(client, key).decode()] = key
+        return rows
 
     def tell(self, result: Any) -> str:
         told = super().tell(_steady(result) if isinstance(result, dict) else result)
