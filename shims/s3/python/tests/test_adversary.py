@@ -36,6 +36,6 @@ def test_it_finds_a_rule_that_is_taken_out(stage: S3Stage, mutant: str) -> None:
 @pytest.mark.stores
 @pytest.mark.timeout(7200)
 def test_many_programs_lose_nothing(stage: S3Stage) -> None:
-    tally = adversary.play(stage, 1_000, seed=10_000, say=print)
+    tally = adversary.play(stage, 2_000, seed=10_000, say=print)
     print(tally)
     adversary.check(tally)
