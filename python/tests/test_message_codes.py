@@ -8,7 +8,7 @@ import pickle
 import antipode
 import pytest
 from antipode import Lineage, UnprovenKind, WriteId, logs
-from antipode.cli import app
+from antipode.cli.app import app
 from antipode.errors import ConfigurationError, UnfitStoreError
 from antipode.result import BarrierError, BarrierResult, BarrierTimeout
 from antipode.scope import open_scope

@@ -15,7 +15,6 @@ from antipode.check.records.engine import Engine
 from antipode.check.records.findings import report
 from antipode.check.records.line import convert
 from antipode.check.records.reading import Taken
-from antipode.cli import check as command
 from check_records.samples import AFTER_MESSAGE, OTHERS, barrier, followed, look, other, read, written
 from commands import Run, runner
 
@@ -351,12 +350,3 @@ def test_what_does_not_go_together(run: Run, tmp_path: Path, words: list[str], s
     ran = run("check", *words)
     assert ran.code == 2
     assert said in ran.err
-
-
-def test_what_is_not_installed_is_named_with_its_cure(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "duckdb" else object())
-    written(tmp_path / "r.jsonl", [barrier()])
-    ran = run("check", "r.jsonl")
-    assert ran == (2, "", "antipode: checking records needs duckdb: pip install 'antipode-sdk[check]'.\n")

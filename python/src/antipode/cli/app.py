@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 import typer
 
 from antipode.administration import without_credentials
-from antipode.cli.check import check
 from antipode.cli.doctor import doctor
 from antipode.cli.epoch import epoch
 from antipode.cli.explain import explain
 from antipode.cli.init import init
 from antipode.cli.inspect import inspect
-from antipode.cli.output import Exit, complain, printable
+from antipode.cli.output import Exit, complain, fail, printable
 from antipode.cli.version import version
 
 app = typer.Typer(
@@ -23,9 +23,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _check_is_absent() -> None:
+    """Install antipode-check to have this command."""
+    fail("check is a package of its own: pip install antipode-check.")
+
+
 app.command()(inspect)
 app.add_typer(epoch, name="epoch")
-app.command()(check)
+if find_spec("antipode.cli.check"):
+    from antipode.cli.check import check
+
+    app.command()(check)
+else:
+    _ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
+    app.command("check", add_help_option=False, context_settings=_ANYTHING)(_check_is_absent)
 app.command()(doctor)
 app.command()(explain)
 app.command()(init)
@@ -33,7 +46,7 @@ app.command()(version)
 
 
 def main() -> None:
-    """Runs the command line; the entry point of the script `antipode`."""
+    """Run the command line, and end the process with its exit code."""
     sys.exit(_run())
 
 

@@ -146,7 +146,7 @@ def test_a_login_that_may_not_read_marks_is_told_so(marks: Marks) -> None:
 
 def test_the_command_settles_and_lists(marks: Marks) -> None:
     """EPOCH-24"""
-    from antipode.cli import app
+    from antipode.cli.app import app
 
     words = ["epoch", "settle", STORE, OLD, "--at", marks.server.url, "--yes"]
     refused = CliRunner().invoke(app, [*words, "--fenced"])
