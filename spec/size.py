@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -55,6 +56,18 @@ def rooms(language: str, document: Mapping[str, Any]) -> Counter[str]:
     return lines
 
 
+def wheels() -> dict[str, int]:
+    """Return the lines of each wheel that is built from the tree of Python's core."""
+    lines = {}
+    for path in sorted(ROOT.glob("python/*/pyproject.toml")):
+        document = tomllib.loads(path.read_text())
+        parts = [path.parent / part for part in document["tool"]["hatch"]["build"]["only-include"]]
+        files = [file for part in parts for file in ([part] if part.is_file() else part.rglob("*.py"))]
+        lines[document["project"]["name"]] = sum(file.read_text().count("\n") for file in files)
+    whole = sum(number for _, number in sources(ROOT / "python", "python"))
+    return {"antipode-sdk": whole - sum(lines.values()), **lines}
+
+
 def cells() -> dict[str, int]:
     """Return the lines of each shim, by `store/language`."""
     return {
@@ -87,6 +100,9 @@ def main(arguments: list[str]) -> int:
             for room in [*(each["name"] for each in document["rooms"]), "(none)"]:
                 if lines[room]:
                     print(f"    {room:14}{lines[room]:7}")
+        print("wheels of Python's core")
+        for wheel, number in wheels().items():
+            print(f"    {wheel:22}{number:7}")
         print(f"shims: {sum(found.values())} lines in {len(found)} cells")
         for cell, number in sorted(found.items(), key=lambda each: -each[1]):
             print(f"    {cell:22}{number:7}")

@@ -39,3 +39,11 @@ def test_each_file_of_the_core_is_in_a_room() -> None:
         lines = size.rooms(language, document)
         assert "(none)" not in lines
         assert set(lines) == {room["name"] for room in document["rooms"]}
+
+
+def test_the_wheels_of_python_s_core_share_out_its_lines() -> None:
+    document = json.loads((size.ROOT / "spec/layers.json").read_text())
+    found = size.wheels()
+    assert set(found) == {"antipode-sdk", "antipode-check", "antipode-testing"}
+    assert sum(found.values()) == sum(size.rooms("python", document).values())
+    assert found["antipode-testing"] == size.rooms("python", document)["testing"]
