@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from antipode import display, logs
@@ -21,7 +20,7 @@ from antipode.scope import Scope
 from antipode.setting_words import did_you_mean
 from antipode.settings import Mode, settings, timeout_of
 from antipode.site import call_site
-from antipode.store import registry
+from antipode.store import misspelt, registry, twins_of
 from antipode.verdict import Reach, UnprovenKind, Visibility, unproven
 from antipode.writeid import WriteId
 
@@ -266,7 +265,7 @@ def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, 
         if names is not None and name not in names and not twins.intersection(names):
             continue
         if twins:
-            apart.unregistered[name] = _misspelt(name, twins)
+            apart.unregistered[name] = misspelt(name, twins)
         elif store is None and name in settings().stores:
             apart.unregistered[name] = _EXPECTED
         elif store is None:
@@ -370,22 +369,6 @@ def _check_redeliver(scope: Scope | None) -> None:
         )
     if not delivery.can_redeliver:
         raise ConfigurationError(f'on_timeout="redeliver": the message cannot go back: {delivery.detail}', code="AP113")
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("-", "").replace("_", "")
-
-
-@lru_cache(maxsize=1024)
-def twins_of(name: str, generation: int) -> frozenset[str]:
-    """Return the registered stores whose names differ from this one in case, `-` and `_` only: it is misspelt."""
-    del generation  # part of the cache's key: another set of stores is another answer
-    return frozenset(store.name for store in registry().all() if _plain(store.name) == _plain(name))
-
-
-def _misspelt(name: str, twins: Collection[str]) -> Visibility:
-    words = f'the lineage names store "{display.shown(name)}", this process has registered "{min(twins)}"'
-    return unproven(f"{words}: the same name but for case, - and _", UnprovenKind.MISSPELT)
 
 
 def warn_vacuous(plan: Plan, site: str) -> None:

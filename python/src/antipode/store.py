@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import ClassVar
 
+from antipode import display
 from antipode.contract import Shim, Store
 from antipode.errors import ConfigurationError, UnknownStoreError
+from antipode.lineage import Lineage
 from antipode.observers import events
 from antipode.setting_words import did_you_mean
 from antipode.settings import store_settings
 from antipode.store_options import DEFAULTS, Replicas, StoreOptions
+from antipode.verdict import UnprovenKind, Visibility, unproven
 from antipode.write import Write
 
 __all__ = [
@@ -96,6 +100,35 @@ def unknown_store(name: str, known: Sequence[str]) -> str:
         f"barrier(stores=[{name!r}]): no such store in this process; registered: {', '.join(known) or 'none'}."
         f"{did_you_mean(name, known)}\n  If another service owns it, leave it out, or register it here."
     )
+
+
+@lru_cache(maxsize=1024)
+def twins_of(name: str, generation: int) -> frozenset[str]:
+    """Return the registered stores whose names differ from this one in case, `-` and `_` only: it is misspelt.
+
+    generation: the registry's; another set of stores is another answer.
+    """
+    del generation  # part of the cache's key
+    return frozenset(store.name for store in registry().all() if _plain(store.name) == _plain(name))
+
+
+def misspelt(name: str, twins: Collection[str]) -> Visibility:
+    """Return the answer for the writes of a store that a lineage names otherwise than this process (BAR-6)."""
+    words = f'the lineage names store "{display.shown(name)}", this process has registered "{min(twins)}"'
+    return unproven(f"{words}: the same name but for case, - and _", UnprovenKind.MISSPELT)
+
+
+def misspelt_in(lineage: Lineage, store: str) -> Visibility | None:
+    """Return the answer for those writes to this store that a lineage has under another spelling; None without any."""
+    known = registry()
+    for name in lineage.stores:
+        if name != store and store in twins_of(name, known.generation) and known.get(name) is None:
+            return misspelt(name, {store})
+    return None
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "").replace("_", "")
 
 
 _registry = Registry()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 
-from antipode.contract import Server
-from antipode.lineage import Lineage
+from antipode.contract import Server, Store
+from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading
 from antipode.result import BarrierResult, BarrierTimeout, BarrierUnproven, StoreResult
 from antipode.scope import Scope
 from antipode.settings import Mode, settings
+from antipode.store import misspelt_in
 from antipode.verdict import UnprovenKind, Verdict, Visibility, unproven
 from antipode.waiting import wait_for_server
+from antipode.writeid import WriteId
 
 
 def wait_first(server: Server, timeout: float, reading: Reading | None, scope: Scope | None, *, waits: bool) -> None:
@@ -20,15 +22,9 @@ def wait_first(server: Server, timeout: float, reading: Reading | None, scope: S
     `timeout`: seconds; the request's own deadline tightens it. In dry-run nothing waits: such reads are followed like
     others (REC-12). Raises what a barrier raises that waited in vain, by the policies.
     """
-    if reading is not None and reading.after is not None:
-        lineage = reading.after
-    elif waits and scope is not None:
-        lineage = scope.recorded_lineage
-    else:
-        return
     store = server.store
-    ids = lineage.of_store(store.name)
-    if not ids or store.mode is not Mode.ENFORCE:
+    ids = required_ids(store, lineage_before(reading, scope, waits=waits))
+    if not ids:
         return
     began = time.monotonic()
     if scope is not None and scope.deadline is not None:
@@ -37,6 +33,27 @@ def wait_first(server: Server, timeout: float, reading: Reading | None, scope: S
     if answer.verdict is not Verdict.VISIBLE:
         words = f"{store.name}: {answer.reason}. The read waited for it {timeout * 1000:.0f} ms"
         waited_in_vain(store.name, words, time.monotonic() - began, answer)
+
+
+def lineage_before(reading: Reading | None, scope: Scope | None, *, waits: bool) -> Lineage:
+    """Return what a read has to come after: what `reading(after=…)` says, or with `waits` what the scope has."""
+    if reading is not None and reading.after is not None:
+        return reading.after
+    return scope.recorded_lineage if waits and scope is not None else EMPTY
+
+
+def required_ids(store: Store, lineage: Lineage) -> list[WriteId]:
+    """Return what a read of this store has to see first of the lineage that it comes after; nothing but in `enforce`.
+
+    Writes to this store under a misspelt name can never be seen, and are not passed over either (BAR-51). Raises
+    BarrierTimeout or BarrierUnproven for them, by the policies.
+    """
+    if lineage is EMPTY or store.mode is not Mode.ENFORCE:
+        return []
+    answer = misspelt_in(lineage, store.name)
+    if answer is not None:
+        waited_in_vain(store.name, f"{store.name}: {answer.reason}. The read waited for nothing", 0.0, answer)
+    return lineage.of_store(store.name)
 
 
 def waited_in_vain(store: str, words: str, waited: float, answer: Visibility, *, is_past: bool = False) -> None:

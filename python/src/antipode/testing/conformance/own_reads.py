@@ -16,6 +16,7 @@ from antipode.reading import reading
 from antipode.result import BarrierError, BarrierTimeout, BarrierUnproven
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
+from antipode.writeid import WriteId
 
 _IN_VAIN = (BarrierTimeout, BarrierUnproven)
 _DEADLINE_S = 0.5
@@ -112,6 +113,25 @@ class OwnReads(Cases):
             return read(key)
         except _IN_VAIN:
             return None
+
+    @only(queues=False)
+    @_ASKED
+    def test_misspelt_store(self, store: StoreUnderTest, asked: str) -> None:
+        """A read whose lineage spells its store otherwise is unproven, whatever the server has (BAR-51)."""
+        key = store.new_key()
+        known = store.written(key, "1")
+        assert store.judge(known).satisfied
+        other = store.name.swapcase()
+        lineage = Lineage([WriteId(other, each.key, each.version) for each in known.of_store(store.name)])
+        for way in store.reads(store.wrap_client(store.near)):
+            read = self._way(store, store.near, asked, way)
+            with _behind(lineage, asked), pytest.raises((BarrierUnproven, ConfigurationError)) as raised:
+                read(key)
+            if isinstance(raised.value, BarrierUnproven):
+                assert raised.value.code == "AP107", way
+                assert other in str(raised.value)
+            with _behind(known, asked), suppress(ConfigurationError):
+                assert read(key) == "1", way
 
     @only(queues=False)
     @_ASKED

@@ -20,7 +20,7 @@ from antipode.scope import open_scope
 from antipode.server import ServerPoller
 from antipode.settings import reset_settings
 from antipode.shim import StoreOptions
-from antipode.store import Registry, Store, join_store, replace_registry
+from antipode.store import Registry, Store, join_store, replace_registry, twins_of
 from antipode.testing.simulation.actors import Scheduler, SimulationError, put_scheduler
 from antipode.testing.simulation.happenings import Happenings
 from antipode.testing.simulation.oracles import Finding
@@ -76,7 +76,7 @@ def _forget() -> None:
     logs.reset()
     announcement.reset()
     observers.barriers.clear()
-    plan.twins_of.cache_clear()
+    twins_of.cache_clear()
 
 
 def _options(call: Call) -> dict[str, Any]:

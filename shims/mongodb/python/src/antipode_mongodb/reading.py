@@ -15,7 +15,7 @@ from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
 from antipode.settings import Mode
 from antipode.verdict import unproven
-from antipode.wait_on_read import wait_first, waited_in_vain
+from antipode.wait_on_read import lineage_before, required_ids, wait_first, waited_in_vain
 from antipode.writeid import Opaque, WriteId
 from bson.codec_options import CodecOptions
 from bson.errors import BSONError
@@ -107,12 +107,8 @@ class Read:
     @property
     def wanted(self) -> Lineage:
         """What the read has to come after."""
-        lineage = EMPTY
-        if self._reading is not None and self._reading.after is not None:
-            lineage = self._reading.after
-        elif self.binding.waits and self._scope is not None:
-            lineage = self._scope.recorded_lineage
-        return Lineage(lineage.of_store(self.binding.store.name))
+        lineage = lineage_before(self._reading, self._scope, waits=self.binding.waits)
+        return Lineage(required_ids(self.binding.store, lineage))
 
     def follow(self) -> None:
         """In dry-run: what follows this read, where it is in the sample."""

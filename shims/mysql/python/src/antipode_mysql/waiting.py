@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from antipode.at_rest import lineage_at_rest
-from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import Scope, current_scope
 from antipode.shim import unproven
 from antipode.verdict import Verdict, Visibility, not_yet
-from antipode.wait_on_read import waited_in_vain
+from antipode.wait_on_read import lineage_before, required_ids, waited_in_vain
 from antipode.waiting import LOOK_S
 from antipode.writeid import Ordered, WriteId
 
@@ -244,13 +243,7 @@ class ReadCall:
 
 def wanted_by(binding: Binding) -> list[WriteId]:
     """Return what a read of this client has to see here, as the scope and `reading()` are now."""
-    reading = current_reading()
-    after: Lineage = EMPTY
-    if reading is not None and reading.after is not None and not binding.follows:
-        after = reading.after
-    elif binding.waits and (scope := current_scope()) is not None:
-        after = scope.recorded_lineage
-    return after.of_store(binding.store.name)
+    return required_ids(binding.store, lineage_before(current_reading(), current_scope(), waits=binding.waits))
 
 
 def fetch(binding: Binding, flavour: Flavour, shows: Moment | None) -> None:

@@ -13,7 +13,7 @@ from antipode.reading import Reading, reading_in
 from antipode.scope import Scope, current_scope
 from antipode.shim import Server
 from antipode.verdict import UnprovenKind, Verdict, Visibility, not_yet, unproven
-from antipode.wait_on_read import waited_in_vain
+from antipode.wait_on_read import lineage_before, required_ids, waited_in_vain
 from antipode.waiting import LOOK_S, wait_for_server, wait_for_server_async
 from antipode.writeid import WriteId
 from psycopg import OperationalError, pq
@@ -283,7 +283,7 @@ def made(flow: Flow, query: Any) -> Lineage:
     reading = reading_in(current_context())
     if reading is not None:
         reading.marked(binding.store.name)
-    return Lineage(wanted(binding).of_store(binding.store.name))
+    return Lineage(required_ids(binding.store, wanted(binding)))
 
 
 def read_call(flow: Flow, query: Any, before: Lineage = EMPTY) -> ReadCall | None:
@@ -300,7 +300,7 @@ def read_call(flow: Flow, query: Any, before: Lineage = EMPTY) -> ReadCall | Non
     if not may_read(text):
         return None
     scope = current_scope()
-    ids = (wanted(binding) | before).of_store(binding.store.name)
+    ids = required_ids(binding.store, wanted(binding) | before)
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:
         return None
@@ -327,13 +327,7 @@ def waits_gen(call: ReadCall, pipeline: Any) -> Any:
 
 def wanted(binding: Binding) -> Lineage:
     """Return what a read of this client has to see here, as the scope and `reading()` are now."""
-    if not binding.records or binding.follows:
-        return EMPTY
-    reading = reading_in(current_context())
-    if reading is not None and reading.after is not None:
-        return reading.after
-    scope = current_scope() if binding.waits else None
-    return EMPTY if scope is None else scope.recorded_lineage
+    return lineage_before(reading_in(current_context()), current_scope(), waits=binding.waits)
 
 
 class Fetching:
@@ -353,7 +347,7 @@ class Fetching:
         lineage = wanted(binding)
         if lineage is self._checked:
             return
-        ids = lineage.of_store(binding.store.name)
+        ids = required_ids(binding.store, lineage)
         if ids and not Lineage(ids) <= self._proved:
             call = ReadCall(self._flow, None, ids, current_scope(), False)
             call.gave_up_past(_PAST)

@@ -15,7 +15,7 @@ from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import Scope, current_scope
 from antipode.verdict import Verdict, Visibility, not_yet
-from antipode.wait_on_read import waited_in_vain
+from antipode.wait_on_read import lineage_before, required_ids, waited_in_vain
 from antipode.waiting import LOOK_S
 from antipode.writeid import Ordered, WriteId
 from redis.exceptions import NoPermissionError, ResponseError
@@ -220,12 +220,7 @@ def read_call(binding: Binding) -> ReadCall | None:
     if reading is None and not binding.waits and not binding.merges:
         return None
     scope = current_scope()
-    after: Lineage | None = None
-    if reading is not None and reading.after is not None:
-        after = reading.after
-    elif binding.waits and scope is not None:
-        after = scope.recorded_lineage
-    ids = [] if after is None or not binding.records or binding.follows else after.of_store(binding.store.name)
+    ids = required_ids(binding.store, lineage_before(reading, scope, waits=binding.waits))
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:
         return None
