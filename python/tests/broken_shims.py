@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 import antipode
 import antipode.memory
 import pytest
-from antipode.memory.node import Cell, Node
+from antipode.memory.node import Node
 from antipode.need import Need, Proof, Settled, release_all
+from antipode.read import Read, ReadValue
 from antipode.scope import Scope
 from antipode.server import ServerPoller
 from antipode.shim import NOT_YET, VISIBLE, Server, Shim, Visibility, not_yet, stores
@@ -86,11 +87,13 @@ class CoversNothingRead(MemoryUnderTest):
     """A read tells what rests beside the value, and forgets the value itself."""
 
     def read(self, key: str, at: str) -> str | None:
-        def beside(client: antipode.memory.Client, found: Cell | None, *_: object) -> antipode.Lineage:
-            return antipode.EMPTY if found is None else antipode.Lineage.deserialize(found.lineage or "1")
+        whole = Read.returned
+
+        def returned(read: Read, values: Callable[[], Iterable[ReadValue]], **_: object) -> None:
+            whole(read, lambda: [each._replace(covers=None) for each in values()])
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(antipode.memory.Client, "_depends", beside)
+            patch.setattr(Read, "returned", returned)
             return super().read(key, at)
 
 

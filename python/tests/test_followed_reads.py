@@ -19,7 +19,6 @@ from antipode.followed_reads import followed_read
 from antipode.shim import Server
 from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE, not_yet, unproven
-from antipode.waiting import wait_for_server
 from fakes import Answer, Target, always, down, fake_store
 from inner import poller
 from opentelemetry.sdk.trace import TracerProvider
@@ -483,7 +482,7 @@ def test_reads_behind_a_barrier_are_no_finding_over_many_requests(folder: Path) 
         reader = readers[number % 2]
         with antipode.message_scope(message) as scope:
             # What a barrier does where this one site is not in dry-run.
-            assert wait_for_server(reader._server, scope.lineage, 10.0).verdict is antipode.Verdict.VISIBLE
+            assert reader._server.wait_for(scope.lineage, 10.0).verdict is antipode.Verdict.VISIBLE
             assert reader.get("post") == str(number).encode()
     wait_for(lambda: not following._followed)
     assert counted("followed_reads") == 10_000

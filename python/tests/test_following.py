@@ -27,7 +27,6 @@ from antipode.shim import Server, Visibility
 from antipode.store import Store
 from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE, Verdict, not_yet, unproven
-from antipode.waiting import wait_for_server
 from fakes import Answer, PushShim, Target, always, down, fake_store
 from inner import poller
 from opentelemetry.sdk.trace import TracerProvider
@@ -194,7 +193,7 @@ def test_waits_that_timed_out_refuse_no_look(folder: Path) -> None:
     read(store, never[0])  # so that there is a crowd
     server = store.servers()[0]
     for write_id in never[1:]:
-        assert wait_for_server(server, Lineage([write_id]), 0.01).verdict is not Verdict.VISIBLE
+        assert server.wait_for(Lineage([write_id]), 0.01).verdict is not Verdict.VISIBLE
     read(store, there)
     wait_for(lambda: len(following._followed) == 1)
     assert lines_of(folder, "behind") == []
@@ -216,7 +215,7 @@ def test_what_is_followed_in_vain_refuses_no_barrier(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(following, "FOLLOW_S", 30.0)
     read(store, WriteId("posts", b"crowd", Ordered("", 1)))
     threading.Timer(0.05, came.set).start()
-    assert wait_for_server(store.servers()[0], Lineage([there]), 10).verdict is Verdict.VISIBLE
+    assert store.servers()[0].wait_for(Lineage([there]), 10).verdict is Verdict.VISIBLE
 
 
 def test_a_question_that_was_put_off_is_no_finding(folder: Path) -> None:
@@ -298,7 +297,7 @@ def test_without_a_thread_nothing_is_raised(folder: Path, monkeypatch: pytest.Mo
     read(store, ONE)
     wait_for(lambda: lines_of(folder, "behind"))
     assert len(lines_of(folder, "orphan")) == 1
-    assert wait_for_server(store.servers()[0], Lineage([ONE]), 10).verdict is Verdict.VISIBLE
+    assert store.servers()[0].wait_for(Lineage([ONE]), 10).verdict is Verdict.VISIBLE
 
 
 def test_what_waits_to_be_read_again_is_not_lost_at_the_end(folder: Path) -> None:

@@ -14,7 +14,6 @@ from antipode.server import ServerPoller
 from antipode.shim import Store, StoreOptions, join_store
 from antipode.verdict import NOT_YET, VISIBLE
 from antipode.waiters import Waiters
-from antipode.waiting import wait_for_server
 from fakes import FakeShim, Target, always, fake_store, until
 from inner import discovery_of, poller, region_store
 from parked_barriers import WRITE, Client, Waiting, follow, is_parked, judged
@@ -117,7 +116,7 @@ def test_a_server_leaves_before_the_barrier_is_parked_there(monkeypatch: pytest.
     store, listed, late = listed_store()
     server = store.server_at("late")
     assert server is not None
-    threading.Thread(target=wait_for_server, args=(server, WRITE, 60.0), daemon=True).start()
+    threading.Thread(target=server.wait_for, args=(WRITE, 60.0), daemon=True).start()
     until(lambda: late.asked)
     park = ServerPoller.park
 
@@ -165,7 +164,7 @@ def test_a_read_waits_on_at_the_server_that_it_reads_from(monkeypatch: pytest.Mo
     server = store.server_at("late")
     assert server is not None
     found: list[Verdict] = []
-    thread = threading.Thread(target=lambda: found.append(wait_for_server(server, WRITE, 60.0).verdict))
+    thread = threading.Thread(target=lambda: found.append(server.wait_for(WRITE, 60.0).verdict))
     thread.start()
     until(lambda: late.asked)
     listed.remove(late)

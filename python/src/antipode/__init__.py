@@ -7,7 +7,7 @@ comes back with responses and rests beside the data; `barrier()` waits until its
 from importlib import import_module
 from types import ModuleType
 
-from antipode import announcement, forks, observers, recorder, records, telemetry
+from antipode import announcement, followed_reads, forks, observers, recorder, records, telemetry
 from antipode.barrier import barrier, barrier_async
 from antipode.branches import Branch, branch, close, close_async
 from antipode.carry import carry, carry_all
@@ -50,6 +50,7 @@ Registry.store_type = RegionStore
 forks.install()
 observers.add(announcement.Announcement())
 observers.add(records.DryRun())
+observers.add(followed_reads.FollowedReads())
 observers.add(recorder.History())
 observers.add(telemetry.Telemetry())
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 from antipode.ages import Ages
 from antipode.branch_ids import BRANCHES
 from antipode.errors import ConfigurationError
+from antipode.lineage import Lineage
 from antipode.settings import Mode, mode_of, settings, settings_generation, timeout_of
 from antipode.store_options import Replicas, StoreOptions
 from antipode.verdict import UnprovenKind, Visibility
@@ -109,6 +110,14 @@ class Server(ABC):
     @abstractmethod
     def awaited(self) -> frozenset[WriteId]:
         """The writes and branches that barriers, or reads, wait for here now: not those that only look or record."""
+
+    @abstractmethod
+    def wait_for(self, lineage: Lineage, timeout: float) -> Visibility:
+        """Block until it shows the lineage's writes to its store, or `timeout` seconds are over; return its answer."""
+
+    @abstractmethod
+    async def wait_for_async(self, lineage: Lineage, timeout: float) -> Visibility:
+        """`wait_for`, for asyncio."""
 
     @abstractmethod
     def on_change(self) -> None:

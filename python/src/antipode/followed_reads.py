@@ -24,9 +24,11 @@ from antipode.digests import digest
 from antipode.following import FollowedWrite
 from antipode.lineage import Lineage
 from antipode.need import JudgedServer, judged_server
+from antipode.observers import Observer, ReadNote
 from antipode.otel_context import current_context
+from antipode.read import Keys, ReadValue
 from antipode.reading import Reading
-from antipode.scope import current_scope
+from antipode.scope import Scope, current_scope
 from antipode.scope_values import BarrierLooks
 from antipode.settings import settings
 from antipode.site import call_site
@@ -144,6 +146,22 @@ class FollowedRead:
         if following.follow([(judged, write_id) for write_id in wanted], self._followed) is not None:
             self._count("followed_reads")
 
+    def returned(
+        self,
+        server: Server | None,
+        values: Sequence[ReadValue],
+        covers: Sequence[WriteId],
+        shown: Value | None,
+        repeat: Value | None,
+    ) -> None:
+        """Go on with what `Read.returned` tells; a read of a server that nobody knows is followed no more."""
+        exact = {each.key: each.version.version for each in values if each.version is not None}
+        if server is not None:
+            self.over(server, shown, repeat=repeat, versions=exact)
+
+    def fail(self, words: str = "") -> None:
+        """Give it up: nothing came that could be stale."""
+
     def _shown(self, write_id: WriteId, version: Version | None) -> bool:
         """Whether the value that was read is itself this write, or a later one of its object."""
         wanted = write_id.version
@@ -213,6 +231,17 @@ class FollowedRead:
             return {}
         seen_at = {} if last.at is None else _position("seen", Ordered(version.epoch, last.at))
         return _position("wanted", version) | seen_at
+
+
+class FollowedReads(Observer):
+    """Follows the reads of stores in dry-run."""
+
+    def on_read_sent(
+        self, scope: Scope | None, store: Store, reading: Reading | None, keys: Keys
+    ) -> Sequence[ReadNote]:
+        """Follow it, where it is in the sample (REC-12)."""
+        followed = followed_read(store, reading, keys) if store.dry_run else None
+        return () if followed is None else (followed,)
 
 
 def _held(server: JudgedServer, write_id: WriteId, now: float) -> bool:

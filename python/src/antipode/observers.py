@@ -38,6 +38,23 @@ class WriteNote(Protocol):
         """Note that it did not happen."""
 
 
+class ReadNote(Protocol):
+    """What an observer is told of one read, once, when it ends; nothing here raises, waits or asks a server."""
+
+    def returned(
+        self,
+        server: Any,
+        values: Sequence[Any],
+        covers: Sequence[Any],
+        shown: Callable[[], Any] | None,
+        repeat: Callable[[], Any] | None,
+    ) -> None:
+        """Note what it returned, as `Read.returned` has it, from this server; None where nobody knows which."""
+
+    def fail(self, words: str = "") -> None:
+        """Note that it returned nothing. words: why nobody can tell, where that is a fault of ours."""
+
+
 class Observer:
     """A listener to what the lower rooms say: it overrides the events that it wants; the others do nothing.
 
@@ -123,6 +140,10 @@ class Observer:
         """Return what is told of a write that is about to be sent; told where a history is recorded."""
         return None
 
+    def on_read_sent(self, scope: Any, store: Any, reading: Any, keys: Any) -> Sequence[ReadNote]:
+        """Return those who are told what a read returns that is about to be sent; told in dry-run and histories."""
+        return ()
+
     def on_barrier_recorded(self, plan: Any, site: str) -> Sequence[Any]:
         """Follow a barrier's writes with nobody waiting (dry-run); return the needs that are looked for."""
         return ()
@@ -146,7 +167,7 @@ def add(observer: Observer) -> None:
     for name in _EVENTS:
         own = [getattr(each, name) for each in _observers if getattr(type(each), name) is not getattr(Observer, name)]
         if own:
-            setattr(events, name, own[0] if len(own) == 1 else _all(own))
+            setattr(events, name, own[0] if len(own) == 1 else _notes(own) if name == "on_read_sent" else _all(own))
 
 
 def _all(own: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
@@ -155,3 +176,7 @@ def _all(own: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
         return next(filter(None, answers), answers[0])
 
     return tell
+
+
+def _notes(own: Sequence[Callable[..., Sequence[ReadNote]]]) -> Callable[..., Sequence[ReadNote]]:
+    return lambda *args: [note for each in own for note in each(*args)]

@@ -19,7 +19,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from opentelemetry import trace
 
@@ -27,12 +27,14 @@ from antipode import logs
 from antipode.history_order import Line, Order, Step, Strand
 from antipode.history_writer import HistoryWriter
 from antipode.lineage import EMPTY, Lineage
-from antipode.observers import Observer
+from antipode.observers import Observer, ReadNote
+from antipode.read import Keys, ReadValue
 from antipode.settings import settings
 from antipode.wire import hashed_key
 from antipode.writeid import WriteId
 
 if TYPE_CHECKING:
+    from antipode.reading import Reading
     from antipode.scope import Scope
     from antipode.store import Store
 
@@ -74,14 +76,7 @@ class Changed(NamedTuple):
     """Whether the value may have stood there for a time under the version of another write (HIST-35)."""
 
 
-class Seen(NamedTuple):
-    """What a read found under one key."""
-
-    key: bytes
-    value: str | None = None
-    """As that of `Changed`."""
-    version: WriteId | None = None
-    """The write that the value itself is, exactly, where the value says so."""
+Seen = ReadValue
 
 
 def value_digest(store: str, key: bytes, value: bytes) -> str:
@@ -278,6 +273,21 @@ class NotedRead:
         self._store = store
         self._step = step
 
+    def returned(
+        self, server: Any, values: Sequence[ReadValue], covers: Sequence[WriteId], shown: Any, repeat: Any
+    ) -> None:
+        """Record what `Read.returned` tells."""
+        try:
+            self.over(values, covers)
+        except Exception:
+            self._recorder.failed(traceback.format_exc(limit=-2))
+
+    def fail(self, words: str = "") -> None:
+        """Record nothing of it; where that is a fault of ours, that an operation is missing."""
+        self.failed()
+        if words:
+            self._recorder.failed(words)
+
     def over(self, seen: Sequence[Seen], covers: WriteId | Sequence[WriteId] | None = None) -> None:
         """The reply has come. covers: the positions that go into the lineage of whoever depends on it (SHIM-13)."""
         fields: Line = {"store": self._store.name}
@@ -366,6 +376,13 @@ class History(Observer):
     def on_write_sent(self, scope: Scope | None, store: Store, lineage: Lineage) -> NotedWrite | None:
         """Begin it."""
         return note_write(scope, store, lineage)
+
+    def on_read_sent(
+        self, scope: Scope | None, store: Store, reading: Reading | None, keys: Keys
+    ) -> Sequence[ReadNote]:
+        """Begin it."""
+        noted = note_read(store, scope)
+        return () if noted is None else (noted,)
 
     def on_lineage_arrived(self, scope: Scope, lineage: Lineage) -> None:
         """Record that a stranger sent it (HIST-33)."""

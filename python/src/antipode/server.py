@@ -18,6 +18,7 @@ from antipode.branch_ids import BRANCHES
 from antipode.branch_lookup import look_for
 from antipode.contract import Watch
 from antipode.errors import ConfigurationError
+from antipode.lineage import Lineage
 from antipode.need import JudgedServer, JudgedStore, Need, Proof, end_without, release_all
 from antipode.observers import events
 from antipode.own_faults import is_own_fault
@@ -28,6 +29,7 @@ from antipode.renewal import Renewal
 from antipode.settings import Settings, settings
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
 from antipode.waiters import LINGER_S, Waiters
+from antipode.waiting import wait_for_server, wait_for_server_async
 from antipode.writeid import WriteId
 
 _WAIT_SLICE_S: Final = 0.1
@@ -150,6 +152,12 @@ class ServerPoller(JudgedServer):
 
     def holds(self, epoch: str, counter: int, now: float) -> bool:
         return self.kept_proof(epoch, counter, now - settings().free_path_ttl) is not None
+
+    def wait_for(self, lineage: Lineage, timeout: float) -> Visibility:
+        return wait_for_server(self, lineage, timeout)
+
+    async def wait_for_async(self, lineage: Lineage, timeout: float) -> Visibility:
+        return await wait_for_server_async(self, lineage, timeout)
 
     def applied_in(self, epoch: str) -> int | None:
         return self._applied.get(epoch)

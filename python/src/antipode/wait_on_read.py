@@ -12,7 +12,6 @@ from antipode.scope import Scope
 from antipode.settings import Mode, settings
 from antipode.store import misspelt_in
 from antipode.verdict import UnprovenKind, Verdict, Visibility, unproven
-from antipode.waiting import wait_for_server
 from antipode.writeid import WriteId
 
 
@@ -29,7 +28,7 @@ def wait_first(server: Server, timeout: float, reading: Reading | None, scope: S
     began = time.monotonic()
     if scope is not None and scope.deadline is not None:
         timeout = min(timeout, max(scope.deadline - began, 0.0))
-    answer = wait_for_server(server, Lineage(ids), timeout)
+    answer = server.wait_for(Lineage(ids), timeout)
     if answer.verdict is not Verdict.VISIBLE:
         words = f"{store.name}: {answer.reason}. The read waited for it {timeout * 1000:.0f} ms"
         waited_in_vain(store.name, words, time.monotonic() - began, answer)

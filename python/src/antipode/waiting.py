@@ -7,10 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from antipode.contract import Server
 from antipode.judgement import judge_server
 from antipode.lineage import Lineage
-from antipode.need import Group, JudgedServer, judged_server
+from antipode.need import Group, JudgedServer
 from antipode.settings import settings
 from antipode.verdict import VISIBLE, UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.writeid import WriteId
@@ -122,25 +121,24 @@ def _overloaded(group: Group) -> None:
         need.answer = not_yet("overloaded: as many barriers wait for it as this process allows", overloaded=True)
 
 
-# One store, one server: what a shim's wait on read uses
+# One server: what a read waits for
 
 
-def wait_for_server(server: Server, lineage: Lineage, timeout: float) -> Visibility:
-    """Block until one server has shown every write of the lineage to its store; return its answer, nothing enforced."""
+def wait_for_server(server: JudgedServer, lineage: Lineage, timeout: float) -> Visibility:
+    """Block until one server has shown the lineage's writes to its store; return its answer, nothing enforced."""
     return _answer(server, wait(_at(server, lineage), timeout))
 
 
-async def wait_for_server_async(server: Server, lineage: Lineage, timeout: float) -> Visibility:
+async def wait_for_server_async(server: JudgedServer, lineage: Lineage, timeout: float) -> Visibility:
     """`wait_for_server` for asyncio."""
     return _answer(server, await wait_async(_at(server, lineage), timeout))
 
 
-def _at(server: Server, lineage: Lineage) -> list[tuple[JudgedServer, WriteId]]:
-    judged = judged_server(server)
-    return [(judged, write_id) for write_id in lineage.of_store(server.store.name)]
+def _at(server: JudgedServer, lineage: Lineage) -> list[tuple[JudgedServer, WriteId]]:
+    return [(server, write_id) for write_id in lineage.of_store(server.store.name)]
 
 
-def _answer(server: Server, group: Group) -> Visibility:
+def _answer(server: JudgedServer, group: Group) -> Visibility:
     found = judge_server(server.address, group.needs, looked=False)
     if found.verdict is Verdict.VISIBLE:
         return VISIBLE

@@ -31,7 +31,6 @@ from antipode.operations import scope
 from antipode.shim import Server, stores
 from antipode.testing import isolated
 from antipode.verdict import Verdict
-from antipode.waiting import wait_for_server
 
 __all__ = ["FailoverDriver", "Tally", "check", "command_line", "run"]
 
@@ -333,7 +332,7 @@ class _Run:
             return None
         before = self.driver.history(name)
         began = time.monotonic()
-        verdict = wait_for_server(self.servers[name], one.lineage, timeout).verdict
+        verdict = self.servers[name].wait_for(one.lineage, timeout).verdict
         took = time.monotonic() - began
         about = f"seed {self.seed}: {one.key} ({one.lineage}) at {name}: {verdict} after {took:.3f} s"
         self.tally.judged[verdict.value] += 1
@@ -381,7 +380,7 @@ class _Parked:
 
     def _wait(self, one: Written, name: str) -> None:
         began = time.monotonic()
-        verdict = wait_for_server(self.played.servers[name], one.lineage, self.timeout).verdict
+        verdict = self.played.servers[name].wait_for(one.lineage, self.timeout).verdict
         took = time.monotonic() - began
         about = f"seed {self.played.seed}: {one.key} ({one.lineage}) parked at {name}: {verdict} after {took:.3f} s"
         tally = self.played.tally

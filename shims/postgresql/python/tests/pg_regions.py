@@ -11,7 +11,6 @@ import antipode_postgresql
 import psycopg
 from antipode import BarrierResult, Lineage, Ordered, Verdict
 from antipode.shim import Server
-from antipode.waiting import wait_for_server
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql import schema
 
@@ -95,7 +94,7 @@ class Posts:
     def at(self, name: str, lineage: Lineage, timeout: float = 1.0) -> Verdict:
         """The verdict at one server, never past its deadline."""
         began = time.monotonic()
-        verdict = wait_for_server(self.server(name), lineage, timeout).verdict
+        verdict = self.server(name).wait_for(lineage, timeout).verdict
         assert time.monotonic() - began < timeout + SLACK_S, "past its deadline"
         return verdict
 

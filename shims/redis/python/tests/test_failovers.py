@@ -17,7 +17,6 @@ import pytest
 import redis
 from antipode import Lineage, Verdict
 from antipode.testing import isolated
-from antipode.waiting import wait_for_server
 from antipode_lab.stores.redis import RedisOptions, RedisStore
 from redis.sentinel import Sentinel
 from regions import STORE, Posts, until, wait_marked
@@ -40,7 +39,7 @@ def at(posts: Posts, name: str, lineage: Lineage, timeout: float = 1.0) -> Verdi
     """The verdict at one server."""
     port = f":{posts.lab.server(name).port}"
     [server] = [server for server in antipode.stores()[0].servers() if port in server.address]
-    return wait_for_server(server, lineage, timeout).verdict
+    return server.wait_for(lineage, timeout).verdict
 
 
 def check(posts: Posts, name: str, *, kept: Lineage, lost: Lineage | None = None, after: Lineage | None = None) -> None:

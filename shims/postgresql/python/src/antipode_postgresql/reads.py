@@ -14,7 +14,7 @@ from antipode.scope import Scope, current_scope
 from antipode.shim import Server
 from antipode.verdict import UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.wait_on_read import lineage_before, required_ids, waited_in_vain
-from antipode.waiting import LOOK_S, wait_for_server, wait_for_server_async
+from antipode.waiting import LOOK_S
 from antipode.writeid import WriteId
 from psycopg import OperationalError, pq
 
@@ -153,12 +153,12 @@ class ReadCall:
     def wait(self) -> None:
         """Waits until the connection's own server has the writes."""
         server = _server(self.flow)
-        self._judge(wait_for_server(server, Lineage(self.ids), self._left), server)
+        self._judge(server.wait_for(Lineage(self.ids), self._left), server)
 
     async def wait_async(self) -> None:
         """`wait`, for asyncio."""
         server = _server(self.flow)
-        self._judge(await wait_for_server_async(server, Lineage(self.ids), self._left), server)
+        self._judge(await server.wait_for_async(Lineage(self.ids), self._left), server)
 
     @property
     def _left(self) -> float:

@@ -7,7 +7,6 @@ import time
 from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
-from antipode.waiting import wait_for_server_async
 from redis._parsers import _AsyncRESP2Parser, _AsyncRESP3Parser
 from redis.asyncio.client import Redis
 from redis.client import NEVER_DECODE
@@ -120,7 +119,7 @@ async def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
             elif isinstance(step, WaitFor):
                 server = server_of(binding, connection)
                 if server is not None:
-                    result = (await wait_for_server_async(server, step.lineage, step.timeout)).verdict
+                    result = (await server.wait_for_async(step.lineage, step.timeout)).verdict
             elif isinstance(step, Pause):
                 await asyncio.sleep(step.seconds)
     except StopIteration as end:

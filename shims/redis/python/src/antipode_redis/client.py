@@ -9,7 +9,6 @@ from typing import Any
 import redis
 from antipode.lineage import EMPTY, Lineage
 from antipode.settings import settings_generation
-from antipode.waiting import wait_for_server
 from redis.client import NEVER_DECODE
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
@@ -131,7 +130,7 @@ def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
             elif isinstance(step, WaitFor):
                 server = server_of(binding, connection)
                 if server is not None:
-                    result = wait_for_server(server, step.lineage, step.timeout).verdict
+                    result = server.wait_for(step.lineage, step.timeout).verdict
             elif isinstance(step, Pause):
                 time.sleep(step.seconds)
     except StopIteration as end:

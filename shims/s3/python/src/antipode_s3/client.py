@@ -59,6 +59,7 @@ class RecordingS3(_Base):  # type: ignore[misc]
                     code="AP415",
                 )
             return super()._make_api_call(operation, params)
+        binding.refresh()
         if not binding.records:
             return self._antipode_send(operation, params)
         if writing:

@@ -12,9 +12,6 @@ from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
 from antipode.otel_context import hold
-from antipode.reading import current_reading
-from antipode.scope import current_scope
-from antipode.wait_on_read import wait_first
 from antipode.writeid import Opaque
 from botocore.exceptions import BotoCoreError, ClientError
 from opentelemetry import context as otel
@@ -82,8 +79,9 @@ def wait_for_source(client: Any, params: Mapping[str, Any]) -> None:
     """Wait for what a read of the source would wait for: a copy of it or of a part reads it (SHIM-44)."""
     place = _place(params.get("CopySource"))
     owner: Binding | None = None if place is None else client._antipode.get(place[0])
-    if owner is not None and owner.records:
-        wait_first(owner.server, owner.timeout, current_reading(), current_scope(), waits=owner.waits)
+    if owner is not None:
+        with owner.read(owner.server) as read:
+            read.wait()
 
 
 def _blind(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:

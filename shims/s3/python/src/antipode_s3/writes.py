@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from antipode.reading import current_reading
-from antipode.scope import current_scope
-from antipode.wait_on_read import wait_first
+from antipode.recorder import THERE, Changed
 
-from antipode_s3 import copies, deletes, multiparts, noting
+from antipode_s3 import copies, deletes, multiparts
 from antipode_s3.binding import Binding
 from antipode_s3.client_calls import send, sent
 from antipode_s3.operations import UNVERSIONED
@@ -27,7 +25,8 @@ def _put(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
     version = Versioned(binding, key, params.get("Metadata"))
     write = binding.store.begin(key)
     try:
-        noting.put(write, key)
+        if write.noted is not None:
+            write.noted.changes([Changed(key, THERE)])
         changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
         answer = send(client, operation, changed)
     except BaseException as error:
@@ -54,10 +53,9 @@ def _unversioned(client: Any, binding: Binding, operation: str, params: dict[str
 
 def _wait_unsure(binding: Binding) -> None:
     """Before an operation that nobody knows, and that may read: nothing tells what it depends on."""
-    reading = current_reading()
-    wait_first(binding.server, binding.timeout, reading, current_scope(), waits=binding.waits)
-    if reading is not None:
-        reading.marked(binding.store.name)
+    with binding.read(binding.server) as read:
+        read.wait()
+        read.mark()
 
 
 _HANDLERS = {
