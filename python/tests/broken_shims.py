@@ -133,14 +133,14 @@ class ReadsAtOnce(PatchedUnderTest):
     """A read waits for nothing."""
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr("antipode.memory.client.wait_first", lambda *_, **__: None)
+        patch.setattr(Read, "wait", lambda _: None)
 
 
 class ReadsForever(PatchedUnderTest):
     """A read waits for a server that does not answer for as long as that takes."""
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr("antipode.memory.client.wait_first", lambda *_, **__: time.sleep(self.slack + 1))
+        patch.setattr(Read, "wait", lambda _: time.sleep(self.slack + 1))
 
 
 class HidesItsDoubts(PatchedUnderTest):

@@ -240,7 +240,7 @@ class FollowedReads(Observer):
         self, scope: Scope | None, store: Store, reading: Reading | None, keys: Keys
     ) -> Sequence[ReadNote]:
         """Follow it, where it is in the sample (REC-12)."""
-        followed = followed_read(store, reading, keys) if store.dry_run else None
+        followed = followed_read(store, reading, keys) if store.dry_run and keys != () else None
         return () if followed is None else (followed,)
 
 

@@ -17,7 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from antipode import logs
 from antipode.contract import Server, Store
@@ -35,7 +35,9 @@ from antipode.writeid import WriteId
 __all__ = ["PLAIN", "Keys", "Read", "ReadValue", "WrappedClient"]
 
 Keys = Sequence[bytes] | Callable[[bytes], bool] | None
-"""The keys that a read asks for, of a store of objects, or whether one may be among them; None where nobody knows."""
+"""The keys that a read asks for, of a store of objects, or whether one may be among them; None where nobody knows.
+
+Empty where dry-run has nothing to follow: what is read is no value, or a certain version, whatever the server has."""
 
 
 class ReadValue(NamedTuple):
@@ -107,7 +109,7 @@ class WrappedClient:
 class Read:
     """One read, from before it is sent until its reply is there; as a block it ends with it."""
 
-    __slots__ = ("_client", "_merged", "_notes", "_reading", "_readings", "_scope", "_since", "_timeout", "server")
+    __slots__ = ("_client", "_merged", "_notes", "_readings", "_since", "_timeout", "reading", "scope", "server")
 
     is_observed = True
     """Whether anybody wants to know what it returns."""
@@ -115,13 +117,13 @@ class Read:
     def __init__(self, client: WrappedClient, server: Server | None, keys: Keys = None) -> None:
         self._client = client
         self.server = server
-        self._reading: Reading | None = reading_in(current_context())
-        self._scope: Scope | None = current_scope()
-        self._merged = Reading() if client.merges and self._scope is not None else None
-        self._readings = [each for each in (self._reading, self._merged) if each is not None]
+        self.reading: Reading | None = reading_in(current_context())
+        self.scope: Scope | None = current_scope()
+        self._merged = Reading() if client.merges and self.scope is not None else None
+        self._readings = [each for each in (self.reading, self._merged) if each is not None]
         self._notes: Sequence[ReadNote] = ()
         if client.notes or client.follows:
-            self._notes = events.on_read_sent(self._scope, client.store, self._reading, keys)
+            self._notes = events.on_read_sent(self.scope, client.store, self.reading, keys)
         self._since = time.monotonic()
         self._timeout = -1.0
 
@@ -140,7 +142,7 @@ class Read:
     @property
     def after(self) -> Lineage:
         """What the read has to come after; of other stores, too."""
-        return lineage_before(self._reading, self._scope, waits=self._client.waits)
+        return lineage_before(self.reading, self.scope, waits=self._client.waits)
 
     def required(self) -> list[WriteId]:
         """Return what the read has to see first, of its own store: for shims that ask on its own connection.
@@ -154,15 +156,15 @@ class Read:
         """Block until the read's server shows what is required. Raise as a barrier does that waits in vain."""
         server = self.server
         assert server is not None
-        wait_first(server, self._client.timeout, self._reading, self._scope, waits=self._client.waits)
+        wait_first(server, self._client.timeout, self.reading, self.scope, waits=self._client.waits)
 
     @property
     def timeout(self) -> float:
         """How long it may wait from its beginning on, in seconds: the client's, and the request's own deadline."""
         if self._timeout < 0:
             self._timeout = self._client.timeout
-            if self._scope is not None and self._scope.deadline is not None:
-                self._timeout = max(min(self._timeout, self._scope.deadline - self._since), 0.0)
+            if self.scope is not None and self.scope.deadline is not None:
+                self._timeout = max(min(self._timeout, self.scope.deadline - self._since), 0.0)
         return self._timeout
 
     @property
@@ -245,11 +247,11 @@ class Read:
     def end(self) -> None:
         """End the read: the scope depends on what it returned, where that is merged."""
         merged, self._merged = self._merged, None
-        if merged is not None and self._scope is not None:
-            self._scope.transfer_read(merged.lineage)
+        if merged is not None and self.scope is not None:
+            self.scope.transfer_read(merged.lineage)
         self.fail()
 
-    def __enter__(self) -> Read:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from copy import copy
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -22,20 +22,25 @@ from antipode_dynamodb.tables import Table
 from dynamodb_regions import STORE, TABLE, Posts, item, key, requests_of, until
 
 
+def with_clock(client: Any, clock: HybridClock) -> Any:
+    """The client with another clock."""
+    client._antipode = copy(client._antipode)
+    client._antipode.clock = clock
+    return client
+
+
 def ahead(posts: Posts, table: str = TABLE, at: str = "a", *, seconds: int = 50) -> Any:
     """A client of another process, whose machine's clock is so far ahead."""
     client = posts.wrap(at, tables=[table])
     place = place_number(posts.lab.region(at))
     clock = HybridClock(place=place, time_ns=lambda: time.time_ns() + seconds * 10**9)
-    client._antipode = replace(client._antipode, clock=clock)
-    return client
+    return with_clock(client, clock)
 
 
 def behind(posts: Posts, table: str = TABLE, at: str = "a") -> Any:
     """A client of another process, which has seen nothing of the others' versions."""
     client = posts.wrap(at, tables=[table])
-    client._antipode = replace(client._antipode, clock=HybridClock(place=place_number(posts.lab.region(at))))
-    return client
+    return with_clock(client, HybridClock(place=place_number(posts.lab.region(at))))
 
 
 def put(client: Any, name: str, value: str, table: str = TABLE) -> Lineage:

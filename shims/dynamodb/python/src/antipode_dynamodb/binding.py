@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 
@@ -12,10 +11,10 @@ from antipode.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
 from antipode.hybrid_clock import NODE_BITS, HybridClock
 from antipode.lineage import EMPTY, Lineage
 from antipode.observers import events
+from antipode.read import WrappedClient
 from antipode.recent import Recent
 from antipode.scope import current_scope
-from antipode.settings import settings
-from antipode.shim import Server, Store
+from antipode.shim import Server, Store, StoreOptions
 from antipode.wire import MAX_COUNTER
 from antipode.writeid import Ordered
 
@@ -29,34 +28,38 @@ _steps: Final = count(secrets.randbits(10))
 """Two writers above one refused version take another step each (SHIM-29)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(WrappedClient):
     """One wrapped client."""
 
-    store: Store
-    server: Server
-    low: Any
-    """The plain client, with DynamoDB's own types."""
-    conversion: Conversion | None
-    """For the client of a boto3 resource, which has Python's types."""
-    tables: Tables
-    clock: HybridClock
-    only: frozenset[str] | None
-    """The tables that belong to the store; None: all."""
-    rest: str
-    waits: bool
-    consistent: str
-    chains: Recent[bytes, int | None] = field(default_factory=lambda: Recent(_MOST_CHAINS))
-    """The chains of the items that were written or read last: a wrong guess costs one more request."""
+    def __init__(
+        self,
+        store: Store,
+        options: StoreOptions,
+        server: Server,
+        *,
+        low: Any,
+        conversion: Conversion | None,
+        tables: Tables,
+        clock: HybridClock,
+        only: frozenset[str] | None,
+        consistent: str,
+    ) -> None:
+        """low: the plain client, with DynamoDB's own types. only: the tables that belong to the store; None: all."""
+        super().__init__(store, options)
+        self.server = server
+        self.low = low
+        self.conversion = conversion
+        """For the client of a boto3 resource, which has Python's types."""
+        self.tables = tables
+        self.clock = clock
+        self.only = only
+        self.consistent = consistent
+        self.chains: Recent[bytes, int | None] = Recent(_MOST_CHAINS)
+        """The chains of the items that were written or read last: a wrong guess costs one more request."""
 
     def has(self, table: str) -> bool:
         """Whether a table belongs to the store."""
         return self.only is None or table_name(table) in self.only
-
-    @property
-    def records(self) -> bool:
-        """Whether anything is recorded at all."""
-        return self.store.records
 
     def observe_scope(self) -> None:
         """The clock passes every version of this store that the scope depends on (SHIM-26)."""
@@ -84,7 +87,7 @@ class Binding:
 
     def text_at_rest(self) -> str:
         """The lineage that rests beside what the current scope writes; empty where none does."""
-        if self.rest == "none":
+        if self.options.rest == "none":
             return ""
         scope = current_scope()
         return self.text_of(lineage_unscoped(self.store.options.lineage_out) if scope is None else scope.outgoing())
@@ -100,8 +103,3 @@ class Binding:
     def incomplete(self, reason: str) -> None:
         """Counts a lineage that became incomplete here."""
         events.on_lineage_incomplete(reason, self.store.name)
-
-    @property
-    def merges(self) -> bool:
-        """Whether each read transfers the lineage at rest."""
-        return settings().auto_merge

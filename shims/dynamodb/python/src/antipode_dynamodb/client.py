@@ -27,6 +27,7 @@ class RecordingDynamoDB:
     def _make_api_call(self, operation_name: str, api_params: dict[str, Any]) -> Any:
         """Where every call of a botocore client comes through."""
         binding = self._antipode
+        binding.refresh()
         handler = HANDLERS.get(operation_name, unsure)
         if operation_name in NEITHER or not binding.records or not _is_ours(binding, operation_name, api_params):
             return self._antipode_plain._make_api_call(operation_name, api_params)

@@ -7,12 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode.followed_reads import FollowedRead, followed_read, quietly
-from antipode.lineage import Lineage
-from antipode.reading import Reading, current_reading
-from antipode.scope import current_scope
-from antipode.settings import settings
-from antipode.wait_on_read import wait_first
+from antipode.followed_reads import quietly
+from antipode.read import Keys, Read
 
 from antipode_dynamodb import noting
 from antipode_dynamodb.attributes import (
@@ -42,123 +38,76 @@ _AFTER_A_PROOF_S: Final = 10.0
 _SELECT: Final = re.compile(rf"^{BEFORE}SELECT\b{BEFORE}(?!\*)", re.IGNORECASE)
 
 
-class Read:
-    """One read: who wants to know what its values depend on."""
+class ItemRead(Read):
+    """One read of items."""
 
-    def __init__(self, binding: Binding) -> None:
+    __slots__ = ("binding",)
+
+    def __init__(self, binding: Binding, keys: Keys = ()) -> None:
+        super().__init__(binding, binding.server, keys)
         self.binding = binding
-        self._reading = current_reading() if binding.records else None
-        self._scope = current_scope() if binding.records else None
-        self._merged = Reading() if binding.merges and self._scope is not None else None
-        self.depends = self._scope is not None and bool(self._after(self._scope.recorded_lineage))
-        """Whether the scope depends on writes to this store."""
-        self.noted = noting.begin(binding) if settings().history else None
-        """What a recorded history is told of it."""
 
     @property
-    def collects(self) -> bool:
-        """Whether the versions and lineages are to be had beside the values."""
-        return self._reading is not None or self._merged is not None
-
-    def _after(self, lineage: Lineage) -> list[Any]:
-        return list(lineage.of_store(self.binding.store.name))
-
-    @property
-    def strong(self) -> bool:
+    def is_strong(self) -> bool:
         """Whether the read has to be strongly consistent, where the application did not say.
 
         A barrier proves what a strongly consistent read shows; another one may be behind that.
         """
         if self.binding.consistent != "dependent":
             return self.binding.consistent == "always"
-        if self.depends or (self._reading is not None and self._reading.after is not None):
+        if self.reading is not None and self.reading.after is not None:
+            return True
+        if self.scope is not None and self.scope.recorded_lineage.of_store(self.binding.store.name):
             return True
         # A barrier may have been given its lineage, which the scope has not.
         proved_at: float = getattr(self.binding.store.shim, "proved_at", 0.0)
         return time.monotonic() - proved_at < _AFTER_A_PROOF_S
 
-    def wait(self) -> None:
-        """Waits for what the read has to come after (wait on read, `reading(after=…)`)."""
-        if self.binding.records:
-            own = self.binding
-            wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
-
-    @quietly
-    def follow(self, operation: str, params: dict[str, Any]) -> FollowedRead | None:
-        """In dry-run: what follows this read; None where nothing does."""
-        if operation in READS and "TableName" in params and not self.binding.has(params["TableName"]):
-            return None
-        key = _key_of(self.binding, params) if operation == "GetItem" else None
-        if key is not None:
-            return followed_read(self.binding.store, self._reading, [key])
-        table = table_name(params.get("TableName", ""))
-        return followed_read(self.binding.store, self._reading, (lambda key: _may_be_in(table, key)) if table else None)
-
-    def saw(self, table: Table | None, item: Item, *, whole: bool) -> None:
-        """A value was read; `whole`: with every attribute that it has."""
-        version, name = identity_of(item), self.binding.store.name
+    def saw_item(self, table: Table | None, item: Item, *, whole: bool) -> None:
+        """Add what a value depends on; `whole`: it has every attribute that it has at the server."""
+        version = identity_of(item)
         texts = [text for text in [lineage_text(item)] if text is not None]
-        beside = self.binding.lineage_of(texts)
-        for reading in (self._reading, self._merged):
-            if reading is None:
-                continue
-            reading.saw(lineage=beside)
-            if table is None or (version is None and not whole):
-                reading.marked(name)
-                continue
-            covers = content_version(item) if version is None else version
-            try:
-                octets = key_octets(table.name, table.keys, item)
-            except (KeyError, ValueError, TypeError):  # an index or a projection without the key
-                reading.marked(name)
-            else:
-                reading.saw(self.binding.store.write_id(octets, covers))
+        self.saw(lineage=self.binding.lineage_of(texts))
+        if table is None or (version is None and not whole):
+            self.mark()
+            return
+        try:
+            octets = key_octets(table.name, table.keys, item)
+        except (KeyError, ValueError, TypeError):  # an index or a projection without the key
+            self.mark()
+        else:
+            self.saw(self.binding.store.write_id(octets, content_version(item) if version is None else version))
 
     def given(self, table: Table | None, item: Item, whole: bool) -> None:
-        """A write has given an item back, with our attributes; of a part of it nobody knows what it depends on."""
+        """Add what an item depends on that a write gave back; of a part of one nobody knows it."""
+        if not self.collects:
+            return
         if whole:
-            self.saw(table, item, whole=True)
+            self.saw_item(table, item, whole=True)
         else:
-            self._mark()
-
-    def _mark(self) -> None:
-        for reading in (self._reading, self._merged):
-            if reading is not None:
-                reading.marked(self.binding.store.name)
-
-    def missed(self) -> None:
-        """What is read cannot be told."""
-        self._mark()
-        self.finish()
-
-    def finish(self) -> None:
-        """Automatic merging."""
-        if self._merged is not None and self._scope is not None:
-            self._scope.transfer_read(self._merged.lineage)
+            self.mark()
 
 
 def read_items(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
-    """A read of any kind, with our attributes hidden and tombstones left out."""
-    read = Read(binding)
-    try:
-        return _read(read, binding, operation, params)
-    finally:
-        if read.noted is not None:  # where it was not over before
-            read.noted.failed()
+    """Do a read of any kind, with our attributes hidden and tombstones left out."""
+    with ItemRead(binding, _keys(binding, operation, params) if binding.follows else ()) as read:
+        read.wait()
+        request = dict(params)
+        _ASKED[operation](read, request)
+        result = binding.low._make_api_call(operation, request)
+        if read.is_noted:
+            _tell(read, operation, params, request, result)
+        _GIVEN[operation](read, params, result)
+        return result
 
 
 def write_and_read(binding: Binding, operation: str, params: dict[str, Any], write: Callable[[], Any]) -> Any:
-    """What writes and may give values: it waits as a read does, and our attributes are hidden."""
-    read = Read(binding)
-    try:
+    """Do what writes and may give values: it waits as a read does, and our attributes are hidden."""
+    with ItemRead(binding) as read:
         read.wait()
         result = write()
         _GIVEN[operation](read, params, result)
-        read.finish()
         return result
-    finally:
-        if read.noted is not None:
-            read.noted.failed()
 
 
 def write_and_give(
@@ -167,14 +116,9 @@ def write_and_give(
     """Do a write; one that gives values back waits as a read does, and what they depend on is collected (SHIM-44)."""
     if not _gives_back(params):
         return write(binding, operation, params, ignore)
-    read = Read(binding)
-    try:
+    with ItemRead(binding) as read:
         read.wait()
         return write(binding, operation, params, read.given)
-    finally:
-        read.finish()
-        if read.noted is not None:
-            read.noted.failed()
 
 
 def _gives_back(params: dict[str, Any]) -> bool:
@@ -186,56 +130,41 @@ def _gives_back(params: dict[str, Any]) -> bool:
 
 def unsure(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     """Do what nobody knows: it waits as a read does, and is recorded as a write of which no version can be had."""
-    read = Read(binding)
-    try:
+    with ItemRead(binding) as read:
         read.wait()
-        read.missed()
-        return native(binding, operation, params, "operation", f"{operation} carries no version")
-    finally:
-        if read.noted is not None:
-            read.noted.failed()
+        read.mark()
+    return native(binding, operation, params, "operation", f"{operation} carries no version")
 
 
-def _read(read: Read, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
-    read.wait()
-    request = dict(params)
-    _ASKED[operation](read, request)
-    followed = read.follow(operation, params) if binding.store.dry_run else None
-    result = binding.low._make_api_call(operation, request)
-    if read.noted is not None:
-        noting.over(read.noted, binding, operation, params, result)
-    if followed is not None:
-        _followed(followed, binding, operation, params, request, result)
-    _GIVEN[operation](read, params, result)
-    read.finish()
-    return result
+def _tell(
+    read: ItemRead, operation: str, params: dict[str, Any], request: dict[str, Any], result: dict[str, Any]
+) -> None:
+    """Tell what a read found; in dry-run a single item alone is read once more."""
+    binding, shown, repeat = read.binding, None, None
+    if operation == "GetItem":
+        item = _bare(result.get("Item"))
+
+        def again() -> Any:
+            own = for_questions(binding.low, binding.server.ask_timeout)
+            try:
+                return _bare(own._make_api_call(operation, dict(request)).get("Item"))
+            finally:
+                own.close()
+
+        shown, repeat = lambda: item, again
+    read.returned(lambda: noting.values(binding, operation, params, result), shown=shown, repeat=repeat)
 
 
 @quietly
-def _followed(
-    followed: FollowedRead,
-    binding: Binding,
-    operation: str,
-    params: dict[str, Any],
-    request: dict[str, Any],
-    result: dict[str, Any],
-) -> None:
-    """In dry-run a read has come: the version of a single item is exact, and it alone is read once more."""
-    if operation != "GetItem":
-        followed.over(binding.server)
-        return
-    item = result.get("Item")
-    version, key = identity_of(item), _key_of(binding, params)
-    exact = {} if version is None or key is None else {key: version}
-
-    def again() -> Any:
-        own = for_questions(binding.low, binding.server.ask_timeout)
-        try:
-            return _bare(own._make_api_call(operation, dict(request)).get("Item"))
-        finally:
-            own.close()
-
-    followed.over(binding.server, lambda: _bare(item), repeat=again, versions=exact)
+def _keys(binding: Binding, operation: str, params: dict[str, Any]) -> Keys:
+    """The items that it reads, for whoever follows it."""
+    if operation in READS and "TableName" in params and not binding.has(params["TableName"]):
+        return ()
+    key = _key_of(binding, params) if operation == "GetItem" else None
+    if key is not None:
+        return (key,)
+    table = table_name(params.get("TableName", ""))
+    return (lambda key: _may_be_in(table, key)) if table else None
 
 
 def _bare(item: Item | None) -> Item | None:
@@ -258,11 +187,11 @@ def _key_of(binding: Binding, params: dict[str, Any]) -> bytes | None:
 # What is asked for
 
 
-def _project(read: Read, table: Table | None, params: dict[str, Any]) -> None:
+def _project(read: ItemRead, table: Table | None, params: dict[str, Any]) -> None:
     """Asks for our attributes, too, where the application names those that it wants."""
     if read.collects:
         wanted = ["#apv", "#ape", "#apl", "#apx"]
-    elif read.noted is not None:
+    elif read.binding.notes:
         wanted = ["#apv", "#ape", "#apx"]
     else:
         wanted = ["#apx"] if _may_hold_tombstones(table) else []
@@ -279,18 +208,18 @@ def _may_hold_tombstones(table: Table | None) -> bool:
     return table is not None and table.ttl is not None
 
 
-def _strengthen(read: Read, params: dict[str, Any]) -> None:
-    if read.strong and "ConsistentRead" not in params:
+def _strengthen(read: ItemRead, params: dict[str, Any]) -> None:
+    if read.is_strong and "ConsistentRead" not in params:
         params["ConsistentRead"] = True
 
 
-def _ask_get(read: Read, params: dict[str, Any]) -> None:
+def _ask_get(read: ItemRead, params: dict[str, Any]) -> None:
     if read.binding.has(params.get("TableName", "")):
         _project(read, _table(read, params), params)
         _strengthen(read, params)
 
 
-def _ask_query(read: Read, params: dict[str, Any]) -> None:
+def _ask_query(read: ItemRead, params: dict[str, Any]) -> None:
     if not read.binding.has(params.get("TableName", "")):
         return
     table = _table(read, params)
@@ -304,7 +233,7 @@ def _ask_query(read: Read, params: dict[str, Any]) -> None:
         with_names(params, "#apx")
 
 
-def _ask_batch(read: Read, params: dict[str, Any]) -> None:
+def _ask_batch(read: ItemRead, params: dict[str, Any]) -> None:
     asked = params.get("RequestItems")
     if not isinstance(asked, dict):
         return
@@ -315,7 +244,7 @@ def _ask_batch(read: Read, params: dict[str, Any]) -> None:
             _strengthen(read, part)
 
 
-def _ask_transact(read: Read, params: dict[str, Any]) -> None:
+def _ask_transact(read: ItemRead, params: dict[str, Any]) -> None:
     items = []
     for item in params.get("TransactItems", ()):
         get = dict(item["Get"])
@@ -325,13 +254,13 @@ def _ask_transact(read: Read, params: dict[str, Any]) -> None:
     params["TransactItems"] = items
 
 
-def _ask_statement(read: Read, params: dict[str, Any]) -> None:
+def _ask_statement(read: ItemRead, params: dict[str, Any]) -> None:
     if not reads_index(params.get("Statement", "")):  # an index need not have our attributes
         params["Statement"] = _SELECT.sub(_selected(read), params.get("Statement", ""))
         _strengthen(read, params)
 
 
-def _ask_statements(read: Read, params: dict[str, Any]) -> None:
+def _ask_statements(read: ItemRead, params: dict[str, Any]) -> None:
     word = "Statements" if "Statements" in params else "TransactStatements"
     statements = []
     for statement in params.get(word, ()):
@@ -343,19 +272,19 @@ def _ask_statements(read: Read, params: dict[str, Any]) -> None:
     params[word] = statements
 
 
-def _selected(read: Read) -> str:
+def _selected(read: ItemRead) -> str:
     ours = ("_apx", "_apv", "_ape", "_apl") if read.collects else ("_apx",)
     return "SELECT " + "".join(f'"{name}", ' for name in ours)
 
 
-def _table(read: Read, params: dict[str, Any]) -> Table | None:
+def _table(read: ItemRead, params: dict[str, Any]) -> Table | None:
     return known_table(read.binding, params.get("TableName", ""))
 
 
 # What is given
 
 
-def _give_get(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+def _give_get(read: ItemRead, params: dict[str, Any], result: dict[str, Any]) -> None:
     if "Item" in result and read.binding.has(params["TableName"]):
         table, chain = _table(read, params), chain_of(result["Item"])
         if chain is not None and table is not None:  # who reads an item may write it next
@@ -367,7 +296,7 @@ def _give_get(read: Read, params: dict[str, Any], result: dict[str, Any]) -> Non
             result["Item"] = item
 
 
-def _give_query(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+def _give_query(read: ItemRead, params: dict[str, Any], result: dict[str, Any]) -> None:
     if not read.binding.has(params["TableName"]) or "Items" not in result:
         return
     table, whole = _table(read, params), noting.is_whole(params)
@@ -377,7 +306,7 @@ def _give_query(read: Read, params: dict[str, Any], result: dict[str, Any]) -> N
         result["Count"] = len(result["Items"])
 
 
-def _give_batch(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+def _give_batch(read: ItemRead, params: dict[str, Any], result: dict[str, Any]) -> None:
     asked = params["RequestItems"]
     for name, items in result.get("Responses", {}).items():
         if not read.binding.has(name):
@@ -393,18 +322,18 @@ def _give_batch(read: Read, params: dict[str, Any], result: dict[str, Any]) -> N
         }
 
 
-def _give_transact(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+def _give_transact(read: ItemRead, params: dict[str, Any], result: dict[str, Any]) -> None:
     for asked, response in zip(params["TransactItems"], result.get("Responses", ()), strict=False):
         _give_get(read, asked["Get"], response)
 
 
-def _give_statement(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+def _give_statement(read: ItemRead, params: dict[str, Any], result: dict[str, Any]) -> None:
     shown = [_shown(read, None, item, None, whole=True) for item in result.get("Items", ())]
     if "Items" in result:
         result["Items"] = [item for item in shown if item is not None]
 
 
-def _give_statements(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+def _give_statements(read: ItemRead, params: dict[str, Any], result: dict[str, Any]) -> None:
     for response in result.get("Responses", ()):
         if "Item" in response:
             item = _shown(read, None, response["Item"], None, whole=True)
@@ -414,14 +343,14 @@ def _give_statements(read: Read, params: dict[str, Any], result: dict[str, Any])
                 response["Item"] = item
 
 
-def _shown(read: Read, table: Table | None, item: Item, key: Item | None, whole: bool) -> Item | None:
+def _shown(read: ItemRead, table: Table | None, item: Item, key: Item | None, whole: bool) -> Item | None:
     """An item as the application sees it; None where it was deleted."""
     if read.collects:  # of a tombstone, too: that nothing is there depends on the deletion
-        read.saw(table, {**item, **(key or {})}, whole=whole)
+        read.saw_item(table, {**item, **(key or {})}, whole=whole)
     return None if is_tombstone(item) else stripped(item)
 
 
-_ASKED: Final[dict[str, Callable[[Read, dict[str, Any]], None]]] = {
+_ASKED: Final[dict[str, Callable[[ItemRead, dict[str, Any]], None]]] = {
     "GetItem": _ask_get,
     "Query": _ask_query,
     "Scan": _ask_query,
@@ -431,7 +360,7 @@ _ASKED: Final[dict[str, Callable[[Read, dict[str, Any]], None]]] = {
     "BatchExecuteStatement": _ask_statements,
     "ExecuteTransaction": _ask_statements,
 }
-_GIVEN: Final[dict[str, Callable[[Read, dict[str, Any], dict[str, Any]], None]]] = {
+_GIVEN: Final[dict[str, Callable[[ItemRead, dict[str, Any], dict[str, Any]], None]]] = {
     "GetItem": _give_get,
     "Query": _give_query,
     "Scan": _give_query,

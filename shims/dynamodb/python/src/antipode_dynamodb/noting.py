@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from antipode.recorder import GONE, THERE, Changed, NotedRead, Seen, note_read, noting, value_digest
-from antipode.scope import current_scope
-from antipode.settings import settings
+from antipode.read import ReadValue
+from antipode.recorder import GONE, THERE, Changed, noting, value_digest
 from antipode.shim import Write
 
 from antipode_dynamodb.attributes import TOMBSTONE, Item, identity_of, is_tombstone, stripped, version_of
@@ -42,36 +41,29 @@ def changes(write: Write, table: Table, key: bytes, kind: Kind, item: Item | Non
 # Reads
 
 
-@noting
-def begin(binding: Binding) -> NotedRead | None:
-    """Something is about to be read; None where no history is recorded."""
-    return note_read(binding.store, current_scope()) if settings().history else None
+def values(
+    binding: Binding, operation: str, params: Mapping[str, Any], result: Mapping[str, Any]
+) -> Iterator[ReadValue]:
+    """Give what a read found, whose answer still has our attributes; `params` as the application gave them."""
+    return _FOUND.get(operation, _of_statements)(binding, params, result)
 
 
-@noting
-def over(
-    noted: NotedRead, binding: Binding, operation: str, params: Mapping[str, Any], result: Mapping[str, Any]
-) -> None:
-    """The answer has come, and still has our attributes; `params` as the application gave them."""
-    noted.over(list(_SEEN.get(operation, _of_statements)(binding, params, result)))
-
-
-def _of_get(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Seen]:
+def _of_get(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[ReadValue]:
     if not binding.has(params["TableName"]):
         return
     table = binding.tables.known(params["TableName"])
     if table is None:
-        yield Seen(table_name(params["TableName"]).encode())
+        yield ReadValue(table_name(params["TableName"]).encode())
     else:
         yield _found(binding, table, params["Key"], result.get("Item"), is_whole(params))
 
 
-def _of_transact(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Seen]:
+def _of_transact(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[ReadValue]:
     for asked, response in zip(params["TransactItems"], result["Responses"], strict=True):
         yield from _of_get(binding, asked["Get"], response)
 
 
-def _of_batch(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Seen]:
+def _of_batch(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[ReadValue]:
     responses = {table_name(name): items for name, items in result.get("Responses", {}).items()}
     left = {table_name(name): part["Keys"] for name, part in (result.get("UnprocessedKeys") or {}).items()}
     for name, part in params["RequestItems"].items():
@@ -79,7 +71,7 @@ def _of_batch(binding: Binding, params: Mapping[str, Any], result: Mapping[str, 
             continue
         table = binding.tables.known(name)
         if table is None:
-            yield Seen(table_name(name).encode())
+            yield ReadValue(table_name(name).encode())
             continue
         unread = {key_octets(table.name, table.keys, key) for key in left.get(table.name, ())}
         items: dict[bytes, Item] = {}
@@ -94,10 +86,10 @@ def _of_batch(binding: Binding, params: Mapping[str, Any], result: Mapping[str, 
             if octets in items or not (nameless or octets in unread):
                 yield _found(binding, table, key, items.get(octets), is_whole(part))
             elif octets not in unread:
-                yield Seen(octets)
+                yield ReadValue(octets)
 
 
-def _of_query(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Seen]:
+def _of_query(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[ReadValue]:
     """What came says itself which write it is; what did not come is not known, and so there is a line of the table."""
     if not binding.has(params["TableName"]):
         return
@@ -106,22 +98,22 @@ def _of_query(binding: Binding, params: Mapping[str, Any], result: Mapping[str, 
         for item in result.get("Items", ()):
             if version_of(item) is not None and item.keys() >= set(table.keys):
                 yield _found(binding, table, item, item, is_whole(params))
-    yield Seen(table_name(params["TableName"]).encode())
+    yield ReadValue(table_name(params["TableName"]).encode())
 
 
-def _of_statements(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Seen]:
-    yield Seen(b"")
+def _of_statements(binding: Binding, params: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[ReadValue]:
+    yield ReadValue(b"")
 
 
-def _found(binding: Binding, table: Table, key: Item, item: Item | None, whole: bool) -> Seen:
+def _found(binding: Binding, table: Table, key: Item, item: Item | None, whole: bool) -> ReadValue:
     octets = key_octets(table.name, table.keys, key)
     version = identity_of(item)
     exact = None if version is None else binding.store.write_id(octets, version)
     if item is None:
-        return Seen(octets, GONE)
+        return ReadValue(octets, GONE)
     if is_tombstone(item):
-        return Seen(octets, None if exact is None else GONE, exact)
-    return Seen(octets, _digest(binding.store.name, octets, item) if whole else None, exact)
+        return ReadValue(octets, None if exact is None else GONE, exact)
+    return ReadValue(octets, _digest(binding.store.name, octets, item) if whole else None, exact)
 
 
 def is_whole(params: Mapping[str, Any]) -> bool:
@@ -129,7 +121,7 @@ def is_whole(params: Mapping[str, Any]) -> bool:
     return not _PARTS & params.keys() and params.get("Select", "ALL_ATTRIBUTES") == "ALL_ATTRIBUTES"
 
 
-_SEEN: Final = {"GetItem": _of_get, "TransactGetItems": _of_transact, "BatchGetItem": _of_batch} | dict.fromkeys(
+_FOUND: Final = {"GetItem": _of_get, "TransactGetItems": _of_transact, "BatchGetItem": _of_batch} | dict.fromkeys(
     ("Query", "Scan"), _of_query
 )
 

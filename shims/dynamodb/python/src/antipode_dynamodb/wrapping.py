@@ -99,15 +99,14 @@ def wrap(
         places or {},
     )
     binding = Binding(
-        store=joined,
-        server=joined.use_server(target, target.address, listed=replicas is not None),
+        joined,
+        options,
+        joined.use_server(target, target.address, listed=replicas is not None),
         low=low,
         conversion=None if is_client(client) else Conversion(plain),
         tables=met,
         clock=shim.clock(target.region),
         only=None if tables is None else frozenset(table_name(name) for name in tables),
-        rest=rest,
-        waits=wait_on_read,
         consistent=consistent_reads,
     )
     return cast(_C, _copy(client, plain, binding))
