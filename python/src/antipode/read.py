@@ -1,4 +1,4 @@
-"""One read of a wrapped client: what it waits for, and who is told what it returned (spec SHIM-51).
+"""One read of a wrapped client: what it waits for, and who is told what it returned (spec SHIM-54).
 
 A shim tells the core of each read once, before it is sent, and once what it returned:
 

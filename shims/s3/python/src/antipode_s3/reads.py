@@ -1,4 +1,4 @@
-"""Reads that wait, and that say what they return and what that depends on (spec SHIM-12 to SHIM-14, SHIM-51)."""
+"""Reads that wait, and that say what they return and what that depends on (spec SHIM-12 to SHIM-14, SHIM-54)."""
 
 from __future__ import annotations
 
