@@ -90,6 +90,13 @@ class WrappedClient:
         self._is_plain = not (self.merges or self.waits or self.follows or self.notes)
         self.generation = generation
 
+    def collects(self) -> bool:
+        """Return whether somebody would want to know what a read depends on that is made here and now."""
+        self.refresh()
+        if not self.records:
+            return False
+        return reading_in(current_context()) is not None or (self.merges and current_scope() is not None)
+
     def reads_plainly(self) -> bool:
         """Return whether a read has nothing to do but to read: it waits for nothing, and nobody observes it."""
         if settings_generation() != self.generation:
@@ -114,15 +121,18 @@ class Read:
     is_observed = True
     """Whether anybody wants to know what it returns."""
 
-    def __init__(self, client: WrappedClient, server: Server | None, keys: Keys = None) -> None:
+    def __init__(
+        self, client: WrappedClient, server: Server | None, keys: Keys = None, *, is_told: bool = True
+    ) -> None:
+        """is_told: whether dry-run and histories are told of it; not where a write reads."""
         self._client = client
         self.server = server
-        self.reading: Reading | None = reading_in(current_context())
-        self.scope: Scope | None = current_scope()
+        self.reading: Reading | None = reading_in(current_context()) if client.records else None
+        self.scope: Scope | None = current_scope() if client.records else None
         self._merged = Reading() if client.merges and self.scope is not None else None
         self._readings = [each for each in (self.reading, self._merged) if each is not None]
         self._notes: Sequence[ReadNote] = ()
-        if client.notes or client.follows:
+        if is_told and (client.notes or client.follows):
             self._notes = events.on_read_sent(self.scope, client.store, self.reading, keys)
         self._since = time.monotonic()
         self._timeout = -1.0

@@ -43,8 +43,8 @@ class ItemRead(Read):
 
     __slots__ = ("binding",)
 
-    def __init__(self, binding: Binding, keys: Keys = ()) -> None:
-        super().__init__(binding, binding.server, keys)
+    def __init__(self, binding: Binding, keys: Keys = (), *, is_told: bool = False) -> None:
+        super().__init__(binding, binding.server, keys, is_told=is_told)
         self.binding = binding
 
     @property
@@ -90,7 +90,7 @@ class ItemRead(Read):
 
 def read_items(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     """Do a read of any kind, with our attributes hidden and tombstones left out."""
-    with ItemRead(binding, _keys(binding, operation, params) if binding.follows else ()) as read:
+    with ItemRead(binding, _keys(binding, operation, params) if binding.follows else (), is_told=True) as read:
         read.wait()
         request = dict(params)
         _ASKED[operation](read, request)

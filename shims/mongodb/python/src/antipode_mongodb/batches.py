@@ -14,7 +14,7 @@ from pymongo.synchronous.change_stream import ChangeStream
 from pymongo.synchronous.command_cursor import CommandCursor
 
 from antipode_mongodb.binding import Binding
-from antipode_mongodb.reading import Read
+from antipode_mongodb.reading import DocumentRead
 
 
 def cached(function: Callable[[Any], type[Any]]) -> Callable[[Any], type[Any]]:
@@ -59,22 +59,20 @@ def _cursor_class(plain: Any) -> type[Any]:
 
         class Recording(plain):  # type: ignore[misc]
             async def _send_message(self, operation: Any) -> None:
-                read = Read(self._antipode_binding, past=self._antipode_proved)
-                if read.waits:
-                    await asyncio.to_thread(read.wait)
-                await super()._send_message(operation)
-                if read.collects:
-                    read.unknown()
+                with DocumentRead(self._antipode_binding, past=self._antipode_proved) as read:
+                    if read.waits:
+                        await asyncio.to_thread(read.wait)
+                    await super()._send_message(operation)
+                    read.mark()
     else:
 
         class Recording(plain):  # type: ignore[misc,no-redef]
             def _send_message(self, operation: Any) -> None:
-                read = Read(self._antipode_binding, past=self._antipode_proved)
-                if read.waits:
-                    read.wait()
-                super()._send_message(operation)
-                if read.collects:
-                    read.unknown()
+                with DocumentRead(self._antipode_binding, past=self._antipode_proved) as read:
+                    if read.waits:
+                        read.wait()
+                    super()._send_message(operation)
+                    read.mark()
 
     Recording.__name__ = plain.__name__
     return Recording

@@ -11,10 +11,10 @@ from antipode.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
 from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock
 from antipode.lineage import EMPTY, Lineage
+from antipode.read import WrappedClient
 from antipode.recent import Recent
 from antipode.scope import current_scope
-from antipode.settings import settings
-from antipode.shim import Server, Store
+from antipode.shim import Server, Store, StoreOptions
 from antipode.writeid import Ordered
 from pymongo.errors import PyMongoError
 
@@ -27,29 +27,24 @@ _MOST_CURSORS: Final = 256
 UNKNOWN: Final = Flavour("MongoDB", why_none="it has not answered yet")
 
 
-class Binding:
+class Binding(WrappedClient):
     """One wrapped client. Safe among threads."""
 
     def __init__(
         self,
         store: Store,
+        options: StoreOptions,
         server: Server,
         target: Target,
         clock: HybridClock,
         *,
-        rest: str,
-        waits: bool,
         tombstones: bool | None,
-        on_unfit: str,
     ) -> None:
-        self.store = store
+        super().__init__(store, options)
         self.server = server
         self.target = target
         self.clock = clock
-        self.rest = rest
-        self.waits = waits
         self.tombstones = tombstones
-        self.on_unfit = on_unfit
         self.flavour: Flavour = UNKNOWN
         self.unfit = ""
         """Why nothing that it writes can be proved."""
@@ -96,7 +91,7 @@ class Binding:
                 self.flavour = examine(client, self.store.name)
                 self._view, self._connections = view, connections
             except UnfitStoreError as error:
-                if self.on_unfit == "raise":
+                if self.options.on_unfit == "raise":
                     raise
                 self.unfit = str(error)
                 logs.warn(f"unfit {self.store.name}", self.unfit, code="AP208")
@@ -134,11 +129,6 @@ class Binding:
 
     # Writing
 
-    @property
-    def records(self) -> bool:
-        """Whether anything is recorded at all."""
-        return self.store.records
-
     def observe_scope(self) -> None:
         """The clock passes every version of this store that the scope depends on (SHIM-26)."""
         scope = current_scope()
@@ -156,7 +146,7 @@ class Binding:
 
     def text_at_rest(self) -> str:
         """The lineage that rests beside what the current scope writes; empty where none does."""
-        if self.rest == "none":
+        if self.options.rest == "none":
             return ""
         scope = current_scope()
         return self.text_of(lineage_unscoped(self.store.options.lineage_out) if scope is None else scope.outgoing())
@@ -168,8 +158,3 @@ class Binding:
     def lineage_of(self, texts: Sequence[str]) -> Lineage:
         """The lineage that rests in these texts; what cannot be read is incomplete for the store (SHIM-14)."""
         return lineage_at_rest(list(texts), self.store.name, self.store.options.lineage_in)
-
-    @property
-    def merges(self) -> bool:
-        """Whether each read transfers the lineage at rest."""
-        return settings().auto_merge

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from antipode_mongodb.binding import Binding
-from antipode_mongodb.reading import Read
+from antipode_mongodb.reading import DocumentRead
 from antipode_mongodb.steps import Steps
 
 READING_COMMANDS: Final = frozenset(
@@ -113,9 +113,8 @@ def writes_out(pipeline: Any) -> bool:
 
 def given_back(binding: Binding, session: Any, steps: Steps[Any]) -> Steps[Any]:
     """A write that may answer with data, or copy them: it waits as a read does."""
-    read = Read(binding, session=session)
-    yield from read.waiting()
-    result = yield from steps
-    if read.collects:
-        read.unknown()
-    return result
+    with DocumentRead(binding, session=session) as read:
+        yield from read.waiting()
+        result = yield from steps
+        read.mark()
+        return result

@@ -11,12 +11,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import bson
-from antipode.recorder import GONE, THERE, Changed, NotedRead, note_read, noting, value_digest
-from antipode.recorder import Seen as Found
-from antipode.scope import current_scope
-from antipode.settings import settings
+from antipode.read import ReadValue
+from antipode.recorder import GONE, THERE, Changed, noting, value_digest
 from antipode.shim import Write
-from antipode.writeid import WriteId
 from bson.codec_options import CodecOptions
 from bson.datetime_ms import DatetimeMS
 from bson.regex import Regex
@@ -164,33 +161,14 @@ def _tell(write: Write, changes: Sequence[Changed] | None) -> None:
 
 def wants_versions(binding: Binding) -> bool:
     """Whether documents are asked for their versions, too."""
-    return bool(settings().history) and binding.records and not binding.flavour.positions
+    return binding.notes and not binding.flavour.positions
 
 
-@noting
-def begin(binding: Binding) -> NotedRead | None:
-    """Something is about to be read; None where no history is recorded."""
-    return note_read(binding.store, current_scope()) if settings().history else None
-
-
-@noting
-def over(noted: NotedRead, found: Sequence[Found], covers: WriteId | None) -> None:
-    """This has come. covers: the position that goes into lineages with it."""
-    noted.over(found, covers)
-
-
-@noting
-def untold(noted: NotedRead, what: str) -> None:
-    """Something was read of which nobody knows which writes it shows; `what`: a collection, or empty."""
-    noted.over([Found(what.encode("utf-8", "surrogatepass"))])
-
-
-@noting
-def of_cursor(seen: Seen, cursor: Any) -> list[Found]:
+def of_cursor(seen: Seen, cursor: Any) -> list[ReadValue]:
     """The first documents of a cursor; what else its filter might have found is not known, unless it is one name's."""
     documents, codec = cursor._data, cursor._collection.codec_options
     name = None if seen.raw else only_name(cursor._spec)
-    found: list[Found] = []
+    found: list[ReadValue] = []
     whole = seen.whole and not (cursor._return_key or cursor._show_record_id)
     for each in () if seen.raw else documents:
         if "_id" in each:
@@ -199,19 +177,19 @@ def of_cursor(seen: Seen, cursor: Any) -> list[Found]:
             name = None
     narrowed = cursor._skip or cursor._min or cursor._max or cursor._hint or cursor._collation
     if name is not None and not (documents or narrowed or cursor._id):
-        found.append(Found(key_octets(seen.namespace, name[0], codec), GONE))
+        found.append(ReadValue(key_octets(seen.namespace, name[0], codec), GONE))
     elif name is None or not documents:
-        found.append(Found(seen.namespace.encode("utf-8", "surrogatepass")))
+        found.append(ReadValue(seen.namespace.encode("utf-8", "surrogatepass")))
     return found
 
 
 def _found(
     binding: Binding, namespace: str, codec: CodecOptions[Any], document: Mapping[str, Any], whole: bool
-) -> Found:
+) -> ReadValue:
     key = key_octets(namespace, document["_id"], codec)
     version = None if binding.flavour.positions or binding.unknown else identity_of(document)
     exact = None if version is None else binding.store.write_id(key, version)
-    return Found(key, _digest(binding.store.name, key, document, codec) if whole else None, exact)
+    return ReadValue(key, _digest(binding.store.name, key, document, codec) if whole else None, exact)
 
 
 # Values

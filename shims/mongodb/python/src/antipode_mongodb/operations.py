@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
-from antipode.settings import settings
+from antipode.read import ReadValue
 from antipode.shim import Write
 from bson.objectid import ObjectId
 from pymongo.collection import Collection, ReturnDocument
@@ -34,7 +34,7 @@ from antipode_mongodb.inserting import can_insert, insert_many, insert_one
 from antipode_mongodb.many import delete_many, update_many
 from antipode_mongodb.outcome import ONE, SEVERAL, Parts, incomplete, parts_of, settle
 from antipode_mongodb.positions import enlist, positioned
-from antipode_mongodb.reading import Read, can_strip
+from antipode_mongodb.reading import DocumentRead, can_strip
 from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import At, Change, change_one, delete_one, run_change, run_deletion
 
@@ -91,15 +91,15 @@ def write(at: At, name: str, given: Given) -> Steps[Any]:
     """One operation of a collection that writes; one that gives the document waits as a read does (SHIM-44)."""
     if not name.startswith(_GIVING):
         return (yield from _written(at, name, given))
-    read = Read(at.binding, session=given.get("session"))
-    yield from read.waiting()
-    result = yield from _written(at, name, given, read)
-    if read.collects and not read.told:
-        read.unknown()
-    return result
+    with DocumentRead(at.binding, session=given.get("session")) as read:
+        yield from read.waiting()
+        result = yield from _written(at, name, given, read)
+        if not read.told:
+            read.mark()
+        return result
 
 
-def _written(at: At, name: str, given: Given, read: Read | None = None) -> Steps[Any]:
+def _written(at: At, name: str, given: Given, read: DocumentRead | None = None) -> Steps[Any]:
     hides = read is not None
 
     def plain() -> Any:
@@ -107,6 +107,7 @@ def _written(at: At, name: str, given: Given, read: Read | None = None) -> Steps
         return getattr(at.low, name)(**{**given, **hidden})
 
     binding, parts = at.binding, parts_of(name)
+    binding.refresh()
     if not binding.records:
         return (yield plain)
     client = at.low.database.client
@@ -121,7 +122,7 @@ def _written(at: At, name: str, given: Given, read: Read | None = None) -> Steps
         dressed = _dressed(name, given, binding_text)
         send = getattr(at.low, name)
         call = lambda used: send(**{**dressed, "session": used})  # noqa: E731
-        note = functools.partial(noting.positioned, at, name, given) if settings().history else None
+        note = functools.partial(noting.positioned, at, name, given) if binding.notes else None
         concern = concern_of(given, at.low)
         return (yield from positioned(binding, client, concern, session, call, parts=parts, note=note))
     if session is not None and session.in_transaction:
@@ -246,7 +247,7 @@ def _without_none(given: Given, *names: str) -> Given:
     return {name: value for name, value in given.items() if name not in names or value is not None}
 
 
-def _find_one_and(at: At, given: Given, word: str, read: Read) -> Steps[Any] | None:
+def _find_one_and(at: At, given: Given, word: str, read: DocumentRead) -> Steps[Any] | None:
     after = given.pop("return_document", ReturnDocument.BEFORE)
     projection = given.pop("projection", None)
     change = _change(given, word)
@@ -255,34 +256,34 @@ def _find_one_and(at: At, given: Given, word: str, read: Read) -> Steps[Any] | N
     return _found_one(at, change, projection, after, read)
 
 
-def _found_one(at: At, change: Change, projection: Any, after: bool, read: Read) -> Steps[Any]:
+def _found_one(at: At, change: Change, projection: Any, after: bool, read: DocumentRead) -> Steps[Any]:
     wide, without_id = widened(projection)
     collection = at.low if can_strip(at.low.codec_options) else at.ours
     done = yield from run_change(at, change, wide, after, collection)
     return _shown(at, read, done.value, projection, without_id)
 
 
-def _find_one_and_update(at: At, given: Given, read: Read) -> Steps[Any] | None:
+def _find_one_and_update(at: At, given: Given, read: DocumentRead) -> Steps[Any] | None:
     return _find_one_and(at, given, "update", read)
 
 
-def _find_one_and_replace(at: At, given: Given, read: Read) -> Steps[Any] | None:
+def _find_one_and_replace(at: At, given: Given, read: DocumentRead) -> Steps[Any] | None:
     return _find_one_and(at, given, "replacement", read)
 
 
-def _find_one_and_delete(at: At, given: Given, read: Read) -> Steps[Any] | None:
+def _find_one_and_delete(at: At, given: Given, read: DocumentRead) -> Steps[Any] | None:
     filter, projection = given.pop("filter", None), given.pop("projection", None)
     return _deleted_one(at, filter, projection, given, read)
 
 
-def _deleted_one(at: At, filter: Any, projection: Any, options: Given, read: Read) -> Steps[Any]:
+def _deleted_one(at: At, filter: Any, projection: Any, options: Given, read: DocumentRead) -> Steps[Any]:
     wide, without_id = widened(projection)
     collection = at.low if can_strip(at.low.codec_options) else at.ours
     found = yield from run_deletion(at, filter, wide, collection, options)
     return _shown(at, read, found, projection, without_id)
 
 
-def _shown(at: At, read: Read, document: Any, projection: Any, without_id: bool) -> Any:
+def _shown(at: At, read: DocumentRead, document: Any, projection: Any, without_id: bool) -> Any:
     read.gave(at.namespace, document, at.low.codec_options, whole=is_whole(projection))
     if document is None:
         return None
@@ -311,7 +312,7 @@ _VERSIONED: Final[dict[str, Callable[[At, Given], Steps[Any] | None]]] = {
     "delete_many": _delete_many,
     "bulk_write": _bulk_write,
 }
-_FOUND: Final[dict[str, Callable[[At, Given, Read], Steps[Any] | None]]] = {
+_FOUND: Final[dict[str, Callable[[At, Given, DocumentRead], Steps[Any] | None]]] = {
     "find_one_and_update": _find_one_and_update,
     "find_one_and_replace": _find_one_and_replace,
     "find_one_and_delete": _find_one_and_delete,
@@ -347,24 +348,14 @@ def untold(
 ) -> Steps[Any]:
     """A read of which nobody can tell what its values depend on; what: a collection's name, where it is one's.
 
-    session, past: as `Read` has them.
+    session, past: as `DocumentRead` has them.
     """
-    read = Read(binding, past=past, session=session)
-    proved = read.wanted if past is None else past
-    noted = noting.begin(binding) if settings().history else None
-    try:
+    with DocumentRead(binding, past=past, session=session, is_told=True) as read:
         yield from read.waiting()
-        read.follow()
         result = yield call
-        if noted is not None:
-            noting.untold(noted, what)
-    finally:
-        if noted is not None:  # where it was not over before
-            noted.failed()
-    read.came(client)
-    if read.collects:
-        read.unknown()
-    return watched(result, binding, proved) if binding.records else result
+        read.server = binding.server_at(client, None)
+        read.returned(lambda: [ReadValue(what.encode("utf-8", "surrogatepass"), is_known=False)])
+    return watched(result, binding, read.proved if past is None else past) if binding.records else result
 
 
 def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
@@ -372,10 +363,11 @@ def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
     pipeline = given.get("pipeline")
     stages = list(pipeline) if isinstance(pipeline, list | tuple) else []
     last = next(iter(stages[-1]), "") if stages and isinstance(stages[-1], Mapping) else ""
+    at.binding.refresh()
     if last in ("$out", "$merge") and at.binding.records:
         # What it writes is other documents' than those that our fields speak of.
         changed = {**given, "pipeline": [*stages[:-1], {"$unset": list(OURS)}, stages[-1]]}
-        yield from Read(at.binding, session=given.get("session")).waiting()  # what it writes is what it reads
+        yield from DocumentRead(at.binding, session=given.get("session")).waiting()  # what it writes is what it reads
         yield from ready(at.binding, at.low.database.client)
         return (yield from _piped(at, name, changed))
     if isinstance(pipeline, list | tuple):
@@ -411,6 +403,7 @@ def wide_write(
 
     concern: as the server gets it; None where nobody sees whether it was kept. failure, parts: as in `positioned`.
     """
+    binding.refresh()
     if not binding.records:
         return (yield lambda: call(session))
     yield from ready(binding, client)

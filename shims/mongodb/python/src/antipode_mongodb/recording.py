@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from antipode.lineage import EMPTY, Lineage
-from antipode.recorder import NotedRead
-from antipode.settings import settings
+from antipode.read import ReadValue
 from antipode.shim import refuse_making
 from pymongo.asynchronous.cursor import AsyncCursor
 from pymongo.read_concern import ReadConcern
@@ -24,7 +24,7 @@ from antipode_mongodb.fields import hiding, is_whole, widened
 from antipode_mongodb.operations import Given, given_to
 from antipode_mongodb.outcome import BATCHES, ONE, SEVERAL, failure_in
 from antipode_mongodb.positions import aborted, bound_session, committed, taken
-from antipode_mongodb.reading import Read, Seen, can_strip
+from antipode_mongodb.reading import DocumentRead, Seen, can_strip
 from antipode_mongodb.steps import Steps, run, run_async
 from antipode_mongodb.writing import At, as_plain
 
@@ -70,8 +70,7 @@ class RecordingCollection:
         at = self._antipode_at
         given = {**dict(zip(_FIND, args, strict=False)), **kwargs}
         projection, rest = given.pop("projection", None), args[2:]
-        read = Read(at.binding)
-        collecting = (read.collects or noting.wants_versions(at.binding)) and can_strip(at.low.codec_options)
+        collecting = (at.binding.collects() or noting.wants_versions(at.binding)) and can_strip(at.low.codec_options)
         if collecting:
             asked, without_id = widened(projection)
         else:
@@ -160,37 +159,37 @@ class _RecordingCursor:
     _antipode_proved = EMPTY
     """What its first documents were to come after, and its later ones, which are as old, have come after (SHIM-48)."""
 
-    def _antipode_read(self) -> Read | None:
+    def _antipode_read(self) -> DocumentRead | None:
+        """The first documents are one read, as of now: those that come later may be as old, and are told to nobody."""
         seen, own = self._antipode_seen, cast("Any", self)
         if seen is None or own._explain:
             return None
         is_later = own._id is not None and not own._query_flags & _TAILABLE  # whose later documents are new ones
         past = self._antipode_proved if is_later else None
-        read = Read(seen.binding, _client_of(self), past, own._session or bound_session(_client_of(self)))
-        if own._id is None:
-            self._antipode_proved = read.wanted
-        return read
+        session = own._session or bound_session(_client_of(self))
+        return DocumentRead(seen.binding, _client_of(self), past, session, is_told=own._id is None)
 
-    def _antipode_noted(self) -> NotedRead | None:
-        """The first documents are about to come. It is one read, as of now: those that come later may be as old."""
-        seen, own = self._antipode_seen, cast("Any", self)
-        if not settings().history or seen is None or own._explain or own._id is not None:
-            return None
-        return noting.begin(seen.binding)
+    def _antipode_waited(self, read: DocumentRead) -> None:
+        if cast("Any", self)._id is None:
+            self._antipode_proved = read.proved
 
-    def _antipode_came(self, read: Read | None, session: Any, noted: NotedRead | None) -> None:
+    def _antipode_came(self, read: DocumentRead, session: Any) -> None:
         seen = self._antipode_seen
-        if read is None or seen is None:
-            return
+        assert seen is not None
         own = cast("Any", self)
-        found = None if noted is None else noting.of_cursor(seen, own)
+        read.server = seen.binding.server_at(_client_of(self), own.address)
+        found: list[ReadValue] | None = None
+        if read.is_noted:
+            try:
+                found = noting.of_cursor(seen, own)  # before our fields are taken out
+            except Exception:
+                read.fail(traceback.format_exc(limit=-2))
         concern: ReadConcern = own._collection.read_concern
         # In a transaction the collection's is not sent, and what the transaction's own promises holds when it has
         # committed with a majority: until then its values may be taken back.
         level = None if session is not None and session.in_transaction else concern.level
         seen.batch(read, own._data, own._collection.codec_options, session, level)
-        if noted is not None and found is not None:
-            noting.over(noted, found, read.covers)
+        read.returned(lambda: found or (), covers=() if read.covers is None else (read.covers,))
 
 
 _CURSOR_MEMBERS: Final = {name: it for name, it in vars(_RecordingCursor).items() if name.startswith("_antipode")}
@@ -211,22 +210,19 @@ def _cursor_class(plain: Any) -> type[Any]:
             __slots__ = ()
 
             async def _send_message(self, operation: Any) -> None:
-                read, noted = self._antipode_read(), self._antipode_noted()
-                try:
-                    if read is not None and read.waits:
-                        await asyncio.to_thread(read.wait)
-                    session = self._session  # a cursor that is at its end lets go of it
-                    if read is not None:
-                        read.follow()
+                read = self._antipode_read()
+                if read is None:
                     await super()._send_message(operation)
-                    if read is not None:
-                        read.came(_client_of(self), self.address)
-                    if read is not None and read.asks:
+                    return
+                with read:
+                    if read.waits:
+                        await asyncio.to_thread(read.wait)
+                    self._antipode_waited(read)
+                    session = self._session  # a cursor that is at its end lets go of it
+                    await super()._send_message(operation)
+                    if read.asks:
                         await asyncio.to_thread(read.ask)
-                    self._antipode_came(read, session, noted)
-                finally:
-                    if noted is not None:  # where it was not over before
-                        noted.failed()
+                    self._antipode_came(read, session)
 
         AsyncRecordingCursor.__name__ = plain.__name__
         return AsyncRecordingCursor
@@ -235,22 +231,19 @@ def _cursor_class(plain: Any) -> type[Any]:
         __slots__ = ()
 
         def _send_message(self, operation: Any) -> None:
-            read, noted = self._antipode_read(), self._antipode_noted()
-            try:
-                if read is not None and read.waits:
-                    read.wait()
-                session = self._session  # a cursor that is at its end lets go of it
-                if read is not None:
-                    read.follow()
+            read = self._antipode_read()
+            if read is None:
                 super()._send_message(operation)
-                if read is not None:
-                    read.came(_client_of(self), self.address)
-                if read is not None and read.asks:
+                return
+            with read:
+                if read.waits:
+                    read.wait()
+                self._antipode_waited(read)
+                session = self._session  # a cursor that is at its end lets go of it
+                super()._send_message(operation)
+                if read.asks:
                     read.ask()
-                self._antipode_came(read, session, noted)
-            finally:
-                if noted is not None:  # where it was not over before
-                    noted.failed()
+                self._antipode_came(read, session)
 
     RecordingCursor.__name__ = plain.__name__
     return RecordingCursor

@@ -87,13 +87,11 @@ def wrap(
     )
     binding = Binding(
         joined,
+        options,
         server,
         whole(plain),
         cast(MongoShim, joined.shim).clock,
-        rest=rest,
-        waits=wait_on_read,
         tombstones=tombstones,
-        on_unfit=on_unfit,
     )
     binding.learn(plain)
     if tombstones and not binding.flavour.positions and client is not owner:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
 from antipode.otel_context import hold
+from antipode.read import Read
 from antipode.writeid import Opaque
 from botocore.exceptions import BotoCoreError, ClientError
 from opentelemetry import context as otel
@@ -80,8 +81,8 @@ def wait_for_source(client: Any, params: Mapping[str, Any]) -> None:
     place = _place(params.get("CopySource"))
     owner: Binding | None = None if place is None else client._antipode.get(place[0])
     if owner is not None:
-        with owner.read(owner.server) as read:
-            read.wait()
+        owner.refresh()
+        Read(owner, owner.server, is_told=False).wait()
 
 
 def _blind(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from antipode.read import Read
 from antipode.recorder import THERE, Changed
 
 from antipode_s3 import copies, deletes, multiparts
@@ -53,7 +54,7 @@ def _unversioned(client: Any, binding: Binding, operation: str, params: dict[str
 
 def _wait_unsure(binding: Binding) -> None:
     """Before an operation that nobody knows, and that may read: nothing tells what it depends on."""
-    with binding.read(binding.server) as read:
+    with Read(binding, binding.server, is_told=False) as read:
         read.wait()
         read.mark()
 
