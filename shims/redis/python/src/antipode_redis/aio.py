@@ -18,7 +18,7 @@ from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
-from antipode_redis.noting import answered, note, sent
+from antipode_redis.noting import answered, sent
 from antipode_redis.pools import POOL, came_round, check_making, make
 from antipode_redis.reads import (
     Late,
@@ -33,7 +33,7 @@ from antipode_redis.reads import (
     wait_of,
     wait_steps,
 )
-from antipode_redis.repeating import follow, notice
+from antipode_redis.repeating import notice
 from antipode_redis.serving import (
     CALL,
     PASSED,
@@ -159,7 +159,7 @@ class AsyncRecording:
         if type(call) is ReadCall:
             if call.binding.queues(conn):  # its value comes with EXEC, and MULTI has waited
                 response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
-                call.missed()
+                call.mark()
                 call.binding.answering[conn] = True
                 if conn not in call.binding.open:
                     call.alone()
@@ -370,27 +370,17 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
         return response
 
     async def _antipode_read(self, binding: Binding, args: Any, options: Any) -> Any:
-        noted = note(self, binding, [args]) if binding.notes else None
-        call = read_call(binding)
-        followed = follow(self, binding, args, options) if binding.follows else None
-        if call is not None:
-            options[CALL] = call
-        else:
-            special = hidden(binding, args) if followed is None or followed.noticed is None else followed.noticed
-            options[CALL] = PASSED if special is None else special
-        try:
+        call = read_call(binding, self, [(args, options)])
+        if call is None:
+            options[CALL] = hidden(binding, args) or PASSED
+            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        with call:
+            options[CALL] = call if not call.is_plain else call.noticed or hidden(binding, args) or PASSED
             response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-            if call is not None and call.is_late:
+            if call.is_late:
                 call.check()
-            if noted is not None:
-                noted.over([response], None if call is None else call.covers)
-        finally:
-            if noted is not None:
-                noted.failed()
-        if followed is not None:  # before it is merged what the value depends on
-            followed.over([response])
-        if call is not None:
-            call.finish()
+            call.came([response])
+            call.check()
         return response
 
     # Whatever else makes clients and pipelines

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from antipode.lineage import EMPTY
+from antipode.read import PLAIN
 from redis.asyncio.client import Pipeline
 from redis.exceptions import RedisError, ResponseError, WatchError
 
@@ -13,10 +14,9 @@ from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.client import recording_class
 from antipode_redis.commands import Kind, classify, command_name
-from antipode_redis.noting import answered, note, sent
+from antipode_redis.noting import answered, sent
 from antipode_redis.pipeline import Facade, _partly, _told
 from antipode_redis.reads import ReadCall, read_call, wait_of, wait_steps
-from antipode_redis.repeating import follow, follow_all
 from antipode_redis.serving import (
     CALL,
     PASSED,
@@ -89,24 +89,17 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             by_hand.check()
             return response
         if kind is Kind.READ:
-            noted = note(self, binding, [args]) if binding.notes else None
-            read = read_call(binding)
-            followed = follow(self, binding, args, options) if binding.follows else None
-            special = read or (followed and followed.noticed) or hidden(binding, args)
-            options[CALL] = PASSED if special is None else special
-            try:
+            read = read_call(binding, self, [(args, options)])
+            if read is None:
+                options[CALL] = hidden(binding, args) or PASSED
+                return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            with read:
+                options[CALL] = read if not read.is_plain else read.noticed or hidden(binding, args) or PASSED
                 response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
-                if read is not None and read.is_late:
+                if read.is_late:
                     read.check()
-                if noted is not None:
-                    noted.over([response], None if read is None else read.covers)
-            finally:
-                if noted is not None:
-                    noted.failed()
-            if followed is not None:
-                followed.over([response])
-            if read is not None:
-                read.finish()
+                read.came([response])
+                read.check()
             return response
         call = WriteCall(binding, kind is Kind.WRITE)
         call.wait = wait_of(call, args)
@@ -135,44 +128,38 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             call.join_committer()
         binding.refresh()
         commands = [args for args, _ in self.command_stack] if binding.notes else []
-        noted = note(self, binding, commands) if binding.notes and binding.records else None
         if call is not None and call.noted is not None:
             sent(self, call, commands)
         read = None
         if binding.records and may_answer(self.command_stack):
-            read = read_call(binding)
-        followed = follow_all(self, binding, self.command_stack) if binding.follows else None
+            read = read_call(binding, self, self.command_stack)
         if call is not None:
             call.certain = certain(self.command_stack)
-        self._antipode_sending = (call, read)
-        try:
-            responses = await super().execute(raise_on_error)
+        # A pipeline whose reads are only observed is sent as it is.
+        self._antipode_sending = (call, None if read is None or read.is_plain else read)
+        with read or PLAIN:
+            try:
+                responses = await super().execute(raise_on_error)
+                if read is not None:
+                    read.check()
+            except BaseException as error:
+                if call is not None:
+                    if isinstance(error, WatchError) and not call.doubtful:
+                        call.abandon()  # EXEC did nothing, or was never sent
+                    else:
+                        _partly(call, error)
+                raise
+            finally:
+                self._antipode_sending = None
             if read is not None:
-                read.check()
-            if noted is not None:
-                noted.over(responses, None if read is None else read.covers)
-        except BaseException as error:
+                read.came(responses)
             if call is not None:
-                if isinstance(error, WatchError) and not call.doubtful:
-                    call.abandon()  # EXEC did nothing, or was never sent
+                if call.noted is not None:
+                    answered(self, call, list(zip(commands, responses, strict=True)))
+                if all_failed(responses) and call.certain:
+                    call.abandon()
                 else:
-                    _partly(call, error)
-            raise
-        finally:
-            self._antipode_sending = None
-            if noted is not None:
-                noted.failed()
-        if call is not None:
-            if call.noted is not None:
-                answered(self, call, list(zip(commands, responses, strict=True)))
-            if all_failed(responses) and call.certain:
-                call.abandon()
-            else:
-                call.done(responses)
-        if followed is not None:
-            followed.over(responses)
-        if read is not None:
-            read.finish()
+                    call.done(responses)
         return responses
 
     async def _execute_transaction(self, connection: Any, commands: Any, raise_on_error: Any) -> Any:

@@ -12,7 +12,8 @@ from antipode import logs
 from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage
 from antipode.pending import notes_sites
-from antipode.settings import Mode, settings, settings_generation, timeout_of
+from antipode.read import WrappedClient
+from antipode.settings import settings_generation
 from antipode.shim import Server
 from antipode.store import Store, StoreOptions
 from redis.asyncio.connection import AbstractConnection
@@ -29,7 +30,7 @@ _DENIED_S: Final = 10.0
 """After a refusal the position is asked for again so much later: the right may have been granted."""
 
 
-class Binding:
+class Binding(WrappedClient):
     """One wrapped client's tie to its store."""
 
     def __init__(
@@ -40,9 +41,7 @@ class Binding:
         options: StoreOptions,
         envelopes: Envelopes | None = None,
     ) -> None:
-        self.store = store
-        self.options = options
-        """What this client was wrapped with; other clients of the store may differ."""
+        super().__init__(store, options)
         self.envelopes = envelopes
         """The keys whose values are in envelopes; None in the other rest modes."""
         self.target = target
@@ -58,8 +57,6 @@ class Binding:
         """What was proved before MULTI (SHIM-48)."""
         self.by_hand = False
         """Whether there was ever such a MULTI."""
-        self.generation = -1
-        """Of the settings that the flags below follow."""
         self.rests = False
         """Whether lineages rest in hashes."""
         self.short = False
@@ -68,13 +65,6 @@ class Binding:
         """Whether a write in flight says where it was begun."""
         self.denied_until = 0.0
         self._denied = ""
-        self.records = True
-        self.merges = False
-        self.waits = False
-        self.notes = False
-        """Whether a history is recorded."""
-        self.follows = False
-        """Whether reads are followed, and wait for nothing: dry-run."""
 
     # Where it leads
 
@@ -133,24 +123,11 @@ class Binding:
         return shim.marks_key
 
     def refresh(self) -> None:
-        """Takes the settings in force, if they have changed; called before every command."""
-        generation = settings_generation()
-        if generation != self.generation:
-            mode = self.store.mode
+        if settings_generation() != self.generation:
             self.rests = self.options.rest == "field"
             self.short = not (self.rests or self.envelopes or self.by_hand or self.denied_until)
             self.sites = notes_sites()
-            self.notes = bool(settings().history)
-            self.records = mode is not Mode.OFF
-            self.merges = settings().auto_merge and self.records
-            self.follows = mode is Mode.DRY_RUN
-            self.waits = self.options.wait_on_read and mode is Mode.ENFORCE
-            self.generation = generation
-
-    @property
-    def timeout(self) -> float:
-        """How long a read of this client waits, in seconds."""
-        return timeout_of(self.store.name, self.options.timeout)
+            super().refresh()
 
     # Envelopes
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from antipode.recorder import GONE, Changed, NotedRead, Seen, note_read, noting, value_digest
-from antipode.scope import current_scope
-from antipode.writeid import WriteId
+from antipode.read import ReadValue
+from antipode.recorder import GONE, Changed, noting, value_digest
 
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
@@ -77,41 +76,17 @@ def _tell(client: Any, call: WriteCall, commands: Sequence[Command]) -> None:
     noted.changes(changed)
 
 
-@noting
-def note(client: Any, binding: Binding, commands: Sequence[Sequence[Any]]) -> NotedCommands | None:
-    """Reads are about to be sent, perhaps among other commands of a pipeline."""
-    if not any(classify(args) is Kind.READ for args in commands):
-        return None
-    noted = note_read(binding.store, current_scope())
-    return None if noted is None else NotedCommands(client, binding, noted, commands)
-
-
-class NotedCommands:
-    """One read, or the reads of one pipeline."""
-
-    __slots__ = ("_binding", "_client", "_commands", "_noted")
-
-    def __init__(self, client: Any, binding: Binding, noted: NotedRead, commands: Sequence[Sequence[Any]]) -> None:
-        self._client = client
-        self._binding = binding
-        self._noted = noted
-        self._commands = [tuple(args) for args in commands]
-
-    @noting
-    def over(self, replies: Sequence[Any], covers: WriteId | None) -> None:
-        """The client returns these to the application, a reply a command."""
-        values = _Values(self._client, self._binding)
-        seen: list[Seen] = []
-        for args, reply in zip(self._commands, replies, strict=True):
-            if classify(args) is Kind.READ and not isinstance(reply, Exception):
-                own = values.seen(args, reply)
-                seen += (Seen(each.key) for each in own) if self._binding.open else own  # it comes with EXEC
-        self._noted.over(seen, covers)
-
-    @noting
-    def failed(self) -> None:
-        """There is no reply, or its values were told before."""
-        self._noted.failed()
+def values_of(
+    client: Any, binding: Binding, commands: Sequence[tuple[Sequence[Any], Any]], replies: Sequence[Any]
+) -> list[ReadValue]:
+    """Return what the reads among these commands found, a reply a command as the application gets it."""
+    values = _Values(client, binding)
+    found: list[ReadValue] = []
+    for (args, _), reply in zip(commands, replies, strict=True):
+        if classify(args) is Kind.READ and not isinstance(reply, Exception):
+            own = values.found(args, reply)
+            found += (ReadValue(each.key) for each in own) if binding.open else own  # it comes with EXEC
+    return found
 
 
 class _Values:
@@ -164,7 +139,7 @@ class _Values:
             return ()
         return [self._to(args[1], args[2], expires=bool(given & _EXPIRING))]
 
-    def seen(self, args: Sequence[Any], reply: Any) -> list[Seen]:
+    def found(self, args: Sequence[Any], reply: Any) -> list[ReadValue]:
         """What a read found under which keys."""
         name = command_name(args)
         if name == "GET":
@@ -173,20 +148,20 @@ class _Values:
             keys = list(_flat(args[1:]))
             if isinstance(reply, list) and len(reply) == len(keys):
                 return [self._found(key, value) for key, value in zip(keys, reply, strict=True)]
-            return [Seen(self._octets(key)) for key in keys]
+            return [ReadValue(self._octets(key)) for key in keys]
         if name == "EXISTS" and reply == 0:
-            return [Seen(self._octets(key), GONE) for key in args[1:]]
+            return [ReadValue(self._octets(key), GONE) for key in args[1:]]
         if name in _NO_KEY or len(args) < 2:
-            return [Seen(b"")]
-        return [Seen(self._octets(args[1]))]
+            return [ReadValue(b"")]
+        return [ReadValue(self._octets(args[1]))]
 
-    def _found(self, key: Any, value: Any) -> Seen:
+    def _found(self, key: Any, value: Any) -> ReadValue:
         octets = self._octets(key)
         if value is None:
-            return Seen(octets, GONE)
+            return ReadValue(octets, GONE)
         if not isinstance(value, bytes | str):
-            return Seen(octets)  # a response callback of the application's own
-        return Seen(octets, value_digest(self._store, octets, self._octets(value)))
+            return ReadValue(octets)  # a response callback of the application's own
+        return ReadValue(octets, value_digest(self._store, octets, self._octets(value)))
 
     def _to(self, key: Any, value: Any, *, expires: bool = False) -> Changed:
         octets = self._octets(key)

@@ -117,7 +117,7 @@ def _goes_round(binding: Binding, what: str) -> None:
         words = f"{binding.store.name}: {what}, where reads wait for nothing: {_WAY}"
         raise ConfigurationError(words, code="AP505")
     if call is not None:
-        call.missed()
+        call.mark()
     if scope is not None and binding.records:
         words = f"{what}, and what is written there is not seen: {_WAY}"
         scope.mark_incomplete("raw", binding.store.name, detail=words)

@@ -6,16 +6,14 @@ Written once, as a generator of steps, and driven by the sync and by the asyncio
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from antipode.at_rest import lineage_at_rest
 from antipode.errors import AntipodeError
 from antipode.lineage import EMPTY, Lineage
-from antipode.reading import Reading, current_reading
-from antipode.scope import Scope, current_scope
+from antipode.read import Read, ReadValue
 from antipode.verdict import Verdict, Visibility, not_yet
-from antipode.wait_on_read import lineage_before, required_ids, waited_in_vain
 from antipode.waiting import LOOK_S
 from antipode.writeid import Ordered, WriteId
 from redis.exceptions import NoPermissionError, ResponseError
@@ -23,10 +21,12 @@ from redis.exceptions import NoPermissionError, ResponseError
 from antipode_redis import field
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
-from antipode_redis.commands import answers, blocks, command_name
+from antipode_redis.commands import Kind, answers, blocks, classify, command_name
 from antipode_redis.info import Replication, parse
 from antipode_redis.judging import Seen, judge
 from antipode_redis.marks import position_of
+from antipode_redis.noting import values_of
+from antipode_redis.repeating import Command, Noticed, repetition
 
 _BACKOFF_S: Final = (0.001, 0.05)
 _INFO: Final = ("INFO", "replication")
@@ -69,23 +69,20 @@ Step: TypeAlias = Send | Receive | WaitFor | Pause
 Steps: TypeAlias = Generator[Step, Any, Any]
 
 
-class ReadCall:
-    """One read: what it has to wait for, and who wants to know what it depends on."""
+class ReadCall(Read):
+    """One read, or the reads of one pipeline: what it has to wait for, and who wants to know what it returns."""
 
     __slots__ = (
-        *("_began", "_deadline", "_is_past", "_merged", "_scope"),
-        *("binding", "covers", "epoch", "ids", "is_late", "reading", "refusal", "timeout", "trouble"),
+        *("_commands", "_is_past", "_native", "binding", "covers", "epoch", "ids", "is_late", "noticed", "refusal"),
+        "trouble",
     )
 
-    def __init__(
-        self, binding: Binding, reading: Reading | None, ids: list[WriteId], scope: Scope | None, merges: bool
-    ) -> None:
+    def __init__(self, binding: Binding, client: Any, commands: Sequence[Command], *, is_told: bool) -> None:
+        super().__init__(binding, binding.server, is_told=is_told)
         self.binding = binding
-        self.reading = reading
-        self.ids = ids
+        self.ids: list[WriteId] = []
         self.epoch = ""
         """The server's own epoch, as last seen: whether it is marked decides whether older ones have ended."""
-        self.timeout = binding.timeout
         self.covers: WriteId | None = None
         """The position that says what the value depends on, once it has been read."""
         self.trouble: Visibility | None = None
@@ -94,59 +91,62 @@ class ReadCall:
         self.is_late = False
         """Whether it waited in vain for an answer, and nothing was read."""
         self._is_past = False
-        self._scope = scope
-        self._merged: Reading | None = Reading() if merges and scope is not None else None
-        self._began = time.monotonic()
-        self._deadline = self._began + self.timeout
-        if scope is not None and scope.deadline is not None:
-            self._deadline = min(self._deadline, scope.deadline)
+        self._native = client
+        self._commands: Sequence[Command] = ()
+        self.noticed: Noticed | None = None
+        """What meets the connection of a read that is only followed, of a client with several servers."""
+        if self.is_noted:
+            self._commands = [(tuple(args), dict(options)) for args, options in commands]
+            self.noticed = Noticed(binding) if binding.server is None and binding.follows else None
 
     @property
-    def collects(self) -> bool:
-        """Whether somebody wants to know what the value depends on."""
-        return self.reading is not None or self._merged is not None
+    def is_plain(self) -> bool:
+        """Whether it is sent as redis-py sends it: it waits for nothing, and nobody asks what covers its value."""
+        return not self.ids and not self.collects
+
+    def came(self, replies: Sequence[Any]) -> None:
+        """Tell what the client returns to the application, a reply a command."""
+        binding, server = self.binding, self.binding.server
+        if not self.is_noted:
+            return
+        if server is None and self.noticed is not None:
+            server = self.noticed.server
+        self.server = None if binding.open else server  # inside a MULTI sent by hand, the value comes with EXEC
+        again = None
+        if self.server is not None and binding.follows:
+            again = repetition(self._native, binding, self._commands, self.server)
+        covers = () if self.covers is None else (self.covers,)
+        self.returned(lambda: self._values(replies), covers=covers, shown=lambda: replies, repeat=again)
+
+    def _values(self, replies: Sequence[Any]) -> Iterable[ReadValue]:
+        return values_of(self._native, self.binding, self._commands, replies) if self.binding.notes else ()
 
     @property
     def left(self) -> float:
         """Seconds until the deadline."""
-        return self._deadline - time.monotonic()
+        return self.deadline - time.monotonic()
 
     @property
     def until(self) -> float | None:
         """When what it waits for has to be there (SHIM-47); None where it waits for nothing."""
-        return max(self._deadline, time.monotonic() + LOOK_S) if self.ids else None
+        return max(self.deadline, time.monotonic() + LOOK_S) if self.ids else None
 
     def late(self) -> None:
         """A question of ours was not answered in time (SHIM-47)."""
         self.is_late = True
         self.trouble = not_yet("the server did not answer on this connection, which is closed")
 
-    def missed(self) -> None:
-        """A value was read whose lineage at rest was not."""
-        for reading in (self.reading, self._merged):
-            if reading is not None:
-                reading.marked(self.binding.store.name)
-
-    def saw_beside(self, beside: Lineage) -> None:
-        """This lineage rests beside a value that was read."""
-        for reading in (self.reading, self._merged):
-            if reading is not None:
-                reading.saw(lineage=beside)
-
-    def saw(self, now: Replication | None, beside: Lineage = EMPTY) -> None:
-        """A value was read at this place in replication, with this lineage beside it."""
-        store = self.binding.store.name
+    def saw_position(self, now: Replication | None, beside: Lineage = EMPTY) -> None:
+        """Add what a value depends on that was read at this place in replication, with this lineage beside it."""
         position = None if now is None else now.position
-        if position is not None and self.collects:
-            self.covers = WriteId(store, b"", position)
-        for reading in (self.reading, self._merged):
-            if reading is None:
-                continue
-            if position is None:
-                reading.saw(lineage=beside)
-                reading.marked(store)
-            else:
-                reading.saw(WriteId(store, b"", position), lineage=beside)
+        if position is None:
+            self.saw(lineage=beside)
+            self.mark()
+            return
+        covers = WriteId(self.binding.store.name, b"", position)
+        if self.collects:
+            self.covers = covers
+        self.saw(covers, lineage=beside)
 
     def alone(self) -> None:
         """It was executed by itself, on a connection that was made anew since the application's MULTI."""
@@ -180,12 +180,6 @@ class ReadCall:
         others = [epoch for epoch in epochs if epoch != self.epoch]
         return [self.epoch or "-", *others] if others else []
 
-    def finish(self) -> None:
-        """The read is over: automatic merging, then what the policies say of a wait in vain."""
-        if self._merged is not None and self._scope is not None:
-            self._scope.transfer_read(self._merged.lineage)
-        self.check()
-
     def refuses(self) -> bool:
         """Return whether a wait in vain keeps what is to be read from being sent: `check` raises then.
 
@@ -203,28 +197,24 @@ class ReadCall:
         if refusal is not None:
             raise refusal
         trouble, self.trouble = self.trouble, None
-        if trouble is None:
-            return
-        binding = self.binding
-        name = binding.store.name
-        words = (
-            f"{name} at {binding.target.address}: {trouble.reason}. The read waited for it "
-            f"{self.timeout * 1000:.0f} ms at most"
-        )
-        waited_in_vain(name, words, time.monotonic() - self._began, trouble, is_past=self._is_past)
+        if trouble is not None:
+            self.refuse(trouble, self.binding.target.address, is_past=self._is_past)
 
 
-def read_call(binding: Binding) -> ReadCall | None:
-    """What a read has to do besides reading; None where it is a plain one."""
-    reading = current_reading()
-    if reading is None and not binding.waits and not binding.merges:
+def read_call(binding: Binding, client: Any = None, commands: Sequence[Command] = ()) -> ReadCall | None:
+    """Return what a read has to do besides reading; None where it is a plain one.
+
+    commands: what is sent, of which some read; none where only its wait matters.
+    """
+    if binding.reads_plainly():
         return None
-    scope = current_scope()
-    ids = required_ids(binding.store, lineage_before(reading, scope, waits=binding.waits))
-    merges = binding.merges and scope is not None
-    if reading is None and not ids and not merges:
-        return None
-    return ReadCall(binding, reading, ids, scope, merges)
+    call = ReadCall(binding, client, commands, is_told=any(classify(args) is Kind.READ for args, _ in commands))
+    try:
+        call.ids = call.required()
+    except BaseException:
+        call.end()
+        raise
+    return call if call.ids or call.collects or call.is_noted else None
 
 
 def wait_of(call: WriteCall, args: Sequence[Any]) -> ReadCall | None:
@@ -292,9 +282,9 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
         yield Send([wire, _INFO])
         value = yield Receive(raw)
         answer = yield Receive(raw=True)
-        call.saw(parsed(answer))
+        call.saw_position(parsed(answer))
         if beside:
-            call.missed()  # another client may have replaced the hash before the field could be asked for
+            call.mark()  # another client may have replaced the hash before the field could be asked for
         return value
     while True:
         fields = call.foreign()
@@ -318,7 +308,7 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
         found = _answer(whole, fields)
         if found is None:
             _refused(call, whole)
-            call.saw(None)
+            call.saw_position(None)
             return whole[-1]
         changed, call.epoch = found.replication.epoch != call.epoch, found.replication.epoch
         if changed and call.foreign():
@@ -331,7 +321,7 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
             rest = whole[-2] if beside else None
             store, options = call.binding.store.name, call.binding.options
             rest = None if isinstance(rest, Exception) else rest
-            call.saw(found.replication, lineage_at_rest(rest, store, options.lineage_in))
+            call.saw_position(found.replication, lineage_at_rest(rest, store, options.lineage_in))
         return whole[-1]
 
 
@@ -386,7 +376,7 @@ def _aborted(call: ReadCall, replies: list[Any], wire: Sequence[Any], raw: bool)
     if isinstance(replies[-2], ResponseError):
         return replies[-2]
     _refused(call, errors)
-    call.saw(None)
+    call.saw_position(None)
     yield Send([wire])
     return (yield Receive(raw))
 

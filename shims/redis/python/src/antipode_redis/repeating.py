@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import redis
-from antipode.followed_reads import FollowedRead, followed_read, quietly
-from antipode.reading import current_reading
 from antipode.shim import Server
 from redis.client import NEVER_DECODE
 
 from antipode_redis.binding import Binding
-from antipode_redis.commands import Kind, classify, command_name
+from antipode_redis.commands import command_name
 from antipode_redis.serving import Given, Hidden, server_of, shown, wire_read
 from antipode_redis.targets import target_of
 
@@ -41,52 +39,33 @@ class Noticed(Hidden):
         self.server: Server | None = None
 
 
-class FollowedCommands:
-    """One read, or the reads of one pipeline, that dry-run follows."""
+def repetition(client: Any, binding: Binding, commands: Sequence[Command], server: Server) -> Callable[[], Any] | None:
+    """Return what sends these reads once more to this server; None where it would not say the same of the same data."""
+    target = target_of(server.target)
+    if target.discover is not None:  # a role, whose server may be another one then
+        return None
+    if not all(command_name(args) in _NAMES for args, _ in commands):
+        return None
+    kwargs = client.connection_pool.connection_kwargs
+    decoding = {name: kwargs[name] for name in _DECODING if name in kwargs}
+    callbacks, timeout = client.response_callbacks, server.ask_timeout
 
-    def __init__(self, followed: FollowedRead, client: Any, binding: Binding, commands: Sequence[Command]) -> None:
-        """`commands`: one, or all of a pipeline, whose value is the list of theirs."""
-        self._followed = followed
-        self._client = client
-        self._binding = binding
-        self._commands = commands
-        self.noticed = Noticed(binding) if binding.server is None else None
+    def again() -> Any:
+        parser = redis.Redis(connection_pool=redis.ConnectionPool())  # never connects
+        parser.response_callbacks = callbacks
+        until = time.monotonic() + timeout
+        connection = target.connect(timeout, kwargs.get("protocol"), **decoding)
+        try:
+            found = []
+            for command in commands:
+                if time.monotonic() > until:
+                    raise TimeoutError
+                found.append(_once_more(connection, parser, binding, *command))
+        finally:
+            connection.disconnect()
+        return found
 
-    @quietly
-    def over(self, values: Sequence[Any]) -> None:
-        """The client returns these to the application, a value a command. Never raises."""
-        binding = self._binding
-        server = binding.server or (None if self.noticed is None else self.noticed.server)
-        if server is None or binding.open:  # inside a MULTI sent by hand, the value comes with EXEC
-            return
-        repeats = all(command_name(args) in _NAMES for args, _ in self._commands)
-        self._followed.over(server, lambda: values, repeat=self._repeat(server) if repeats else None)
-
-    def _repeat(self, server: Server) -> Callable[[], Any] | None:
-        target = target_of(server.target)
-        if target.discover is not None:  # a role, whose server may be another one then
-            return None
-        kwargs = self._client.connection_pool.connection_kwargs
-        decoding = {name: kwargs[name] for name in _DECODING if name in kwargs}
-        callbacks = self._client.response_callbacks
-        binding, commands, timeout = self._binding, self._commands, server.ask_timeout
-
-        def again() -> Any:
-            parser = redis.Redis(connection_pool=redis.ConnectionPool())  # never connects
-            parser.response_callbacks = callbacks
-            until = time.monotonic() + timeout
-            connection = target.connect(timeout, kwargs.get("protocol"), **decoding)
-            try:
-                found = []
-                for command in commands:
-                    if time.monotonic() > until:
-                        raise TimeoutError
-                    found.append(_once_more(connection, parser, binding, *command))
-            finally:
-                connection.disconnect()
-            return found
-
-        return again
+    return again
 
 
 def _once_more(connection: Any, parser: redis.Redis, binding: Binding, args: Sequence[Any], options: Any) -> Any:
@@ -94,28 +73,6 @@ def _once_more(connection: Any, parser: redis.Redis, binding: Binding, args: Seq
     value = connection.read_response(disable_decoding=NEVER_DECODE in options or binding.opens(args))
     value = shown(binding, args, value, options, None)
     return parser.parse_response(Given(value), args[0], **options)  # type: ignore[no-untyped-call]
-
-
-@quietly
-def follow(client: Any, binding: Binding, args: Sequence[Any], options: dict[str, Any]) -> FollowedCommands | None:
-    """A read is about to be sent, in dry-run; None where nothing follows it."""
-    return _follow(client, binding, [(args, options)])
-
-
-@quietly
-def follow_all(client: Any, binding: Binding, commands: Sequence[Command]) -> FollowedCommands | None:
-    """The same for a pipeline, of whose commands some read."""
-    if not any(classify(args) is Kind.READ for args, _ in commands):
-        return None
-    return _follow(client, binding, commands)
-
-
-def _follow(client: Any, binding: Binding, commands: Sequence[Command]) -> FollowedCommands | None:
-    followed = followed_read(binding.store, current_reading())
-    if followed is None:
-        return None
-    kept = [(tuple(args), dict(options)) for args, options in commands]
-    return FollowedCommands(followed, client, binding, kept)
 
 
 def notice(call: Any, connection: Any) -> None:

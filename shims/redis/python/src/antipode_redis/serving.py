@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
+from antipode.read import Read
 from antipode.scope import current_scope
 from antipode.shim import Server
 from redis.client import NEVER_DECODE
@@ -18,7 +19,9 @@ from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import Kind, answers, classify, command_name
 from antipode_redis.info import QUESTION
-from antipode_redis.reads import ReadCall
+
+if TYPE_CHECKING:
+    from antipode_redis.reads import ReadCall
 
 CALL: Final = "_antipode_call"
 """The option by which a call's record travels to the place where its connection is known."""
@@ -43,7 +46,7 @@ class ByHand:
         connection: whose MULTI it ends; None where nobody here saw that, nor what was queued since: anything was.
         """
         if connection is None:
-            wait.missed()
+            wait.mark()
         if wait.is_past(EMPTY if connection is None else self.binding.waited[connection]):
             self.wait = wait
         return self.wait is not None
@@ -149,8 +152,8 @@ def shown(binding: Binding, args: Sequence[Any], value: Any, options: Any, call:
         value, found = envelopes.opened(args, value, decode=NEVER_DECODE not in options)
         if isinstance(call, WriteCall):
             call.beside = found
-        elif isinstance(call, ReadCall) and call.collects:
-            call.saw_beside(envelopes.lineage(found))
+        elif isinstance(call, Read) and call.collects:
+            call.saw(lineage=envelopes.lineage(found))
     return value
 
 
@@ -236,7 +239,7 @@ class Batch:
             return value
         value, found = envelopes.opened(args, value, decode=decode)
         if self.reading is not None and self.reading.collects:
-            self.reading.saw_beside(envelopes.lineage(found))
+            self.reading.saw(lineage=envelopes.lineage(found))
         elif self.call is not None:
             self.call.beside = [*(self.call.beside or ()), *found]
         return value
@@ -247,9 +250,9 @@ class Batch:
         if self.reading is not None and name in field.READS:
             options = self.binding.options
             if name in {"HGETALL", "HVALS"}:
-                self.reading.saw_beside(lineage_at_rest(rest, self.binding.store.name, options.lineage_in))
+                self.reading.saw(lineage=lineage_at_rest(rest, self.binding.store.name, options.lineage_in))
             elif options.lineage_in:
-                self.reading.missed()
+                self.reading.mark()
         return value
 
 
