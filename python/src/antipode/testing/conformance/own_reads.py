@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from antipode.configuration import configure
 from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage
+from antipode.observers import ReadNote, events
 from antipode.operations import scope
 from antipode.reading import reading
 from antipode.result import BarrierError, BarrierTimeout, BarrierUnproven
@@ -32,6 +33,26 @@ def _behind(lineage: Lineage, asked: str) -> Iterator[None]:
     else:
         with scope(lineage):
             yield
+
+
+class _Told:
+    """An observer that counts the reads that begin, and what each says when it ends."""
+
+    def __init__(self) -> None:
+        self.begun = self.ended = self.writes = 0
+
+    def begin(self, *_: object) -> Sequence[ReadNote]:
+        self.begun += 1
+        return (self,)
+
+    def begin_write(self, store: str) -> None:
+        self.writes += 1  # what may also write is a write
+
+    def returned(self, *_: object) -> None:
+        self.ended += 1
+
+    def fail(self, words: str = "") -> None:
+        pytest.fail(f"a read that returned was told to have failed {words}")
 
 
 class OwnReads(Cases):
@@ -132,6 +153,26 @@ class OwnReads(Cases):
                 assert other in str(raised.value)
             with _behind(known, asked), suppress(ConfigurationError):
                 assert read(key) == "1", way
+
+    @only(queues=False)
+    def test_read_is_told(self, store: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each way to read tells whoever observes it, and the block that collects, once (SHIM-54)."""
+        key = store.new_key()
+        assert store.judge(store.written(key, "1")).satisfied
+        configure(mode="dry-run")
+        for way in store.reads(store.wrap_client(store.near)):
+            read = store.reads(store.wrap_client(store.near))[way]
+            told = _Told()
+            monkeypatch.setattr(events, "on_read_sent", told.begin)
+            monkeypatch.setattr(events, "on_write_begun", told.begin_write)
+            with scope(), reading() as seen:
+                try:
+                    read(key)
+                except ConfigurationError:
+                    continue
+            assert seen.lineage.of_store(store.name) or not seen.lineage.is_complete(), f"{way}: nothing is collected"
+            assert told.begun or told.writes, f"{way}: nobody is told"
+            assert told.begun == told.ended, f"{way}: begun {told.begun} times, told {told.ended} times"
 
     @only(queues=False)
     @_ASKED
