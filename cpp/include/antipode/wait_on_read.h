@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "antipode/barrier_result.h"
 #include "antipode/lineage.h"
@@ -17,8 +18,15 @@
 
 namespace antipode {
 
-/// Waits at the read's own server for what a `Reading` with `after`, or with `waits` the scope, wants to see of its
-/// store.
+/// Return the writes to its own store that a read must see before it is sent: of those that a `Reading` is `after`, or
+/// with `waits` the scope knows. None where nothing waits, as in dry-run and off.
+///
+/// Fails, by the policies, where the lineage has writes to that store under a misspelt name, which no server can show:
+/// the read is not to be sent then (BAR-6, BAR-51).
+Result<std::vector<WriteId>> Required(const Store& store, const std::shared_ptr<ReadingBlock>& reading,
+                                      const ScopePtr& scope, bool waits);
+
+/// Waits at the read's own server for what the read must see first (`Required`).
 ///
 /// The request's own deadline tightens `timeout`. In dry-run nothing waits: such reads are followed like others
 /// (`FollowedRead`). True where nothing is missing, or nothing was wanted; false where the policies let it go on

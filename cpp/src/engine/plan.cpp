@@ -19,39 +19,14 @@ constexpr double kLongSeconds = 60;  // a longer deadline is probably one in mil
 
 Error Mistake(MessageCode code, const std::string& words) { return {ErrorCode::kConfiguration, code, words}; }
 
-// A name without what people mistake in names: case, `-` and `_`.
-std::string Plain(std::string_view name) {
-  std::string plain;
-  for (const char each : Lower(name)) {
-    if (each != '-' && each != '_') plain += each;
-  }
-  return plain;
-}
-
 bool Has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// The registered stores whose names differ from this one in case, `-` and `_` only: it is misspelt (BAR-6). None where
-// it is registered itself.
-std::vector<std::string> TwinsOf(const std::string& name) {
-  std::vector<std::string> twins = NamesOf(CurrentRegistry()->All());
-  if (Has(twins, name)) return {};
-  const auto is_other = [plain = Plain(name)](const std::string& each) { return Plain(each) != plain; };
-  twins.erase(std::remove_if(twins.begin(), twins.end(), is_other), twins.end());
-  return twins;
 }
 
 // Whether a call that names these stores asks for it, or for one that it is taken for.
 bool IsAsked(const std::vector<std::string>& names, const std::string& name, const std::vector<std::string>& twins) {
   const auto is_named = [&](const std::string& each) { return Has(names, each); };
   return is_named(name) || std::any_of(twins.begin(), twins.end(), is_named);
-}
-
-Visibility Misspelt(const std::string& name, const std::string& twin) {
-  return Visibility::Unproven("the lineage names store \"" + Shown(name) + "\", this process has registered \"" + twin +
-                                  "\": the same name but for case, - and _",
-                              UnprovenKind::kMisspelt);
 }
 
 Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, const std::vector<Asked>& asked,

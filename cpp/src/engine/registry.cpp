@@ -9,6 +9,7 @@
 #include "engine/time.h"
 #include "fork.h"
 #include "observers.h"
+#include "quote.h"
 #include "text.h"
 
 namespace antipode {
@@ -30,6 +31,15 @@ struct Kinds {
 Kinds& KnownKinds() {
   static auto* const kinds = new Kinds();
   return *kinds;
+}
+
+// A name without what people mistake in names: case, `-` and `_`.
+std::string Plain(std::string_view name) {
+  std::string plain;
+  for (const char each : Lower(name)) {
+    if (each != '-' && each != '_') plain += each;
+  }
+  return plain;
 }
 
 // At a fork nobody replaces the registry, and none of its locks is held by a thread that the child has not.
@@ -160,6 +170,29 @@ std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<Store>>& stor
   names.reserve(stores.size());
   for (const auto& store : stores) names.push_back(store->name());
   return names;
+}
+
+std::vector<std::string> TwinsOf(const std::string& name) {
+  std::vector<std::string> twins = NamesOf(CurrentRegistry()->All());
+  if (std::find(twins.begin(), twins.end(), name) != twins.end()) return {};
+  const auto is_other = [plain = Plain(name)](const std::string& each) { return Plain(each) != plain; };
+  twins.erase(std::remove_if(twins.begin(), twins.end(), is_other), twins.end());
+  return twins;
+}
+
+Visibility Misspelt(std::string_view name, std::string_view twin) {
+  return Visibility::Unproven("the lineage names store \"" + Shown(name) + "\", this process has registered \"" +
+                                  std::string(twin) + "\": the same name but for case, - and _",
+                              UnprovenKind::kMisspelt);
+}
+
+std::optional<Visibility> MisspeltIn(const Lineage& lineage, const std::string& store) {
+  for (const std::string& name : lineage.stores()) {
+    if (name != store && Plain(name) == Plain(store) && CurrentRegistry()->Get(name) == nullptr) {
+      return Misspelt(name, store);
+    }
+  }
+  return std::nullopt;
 }
 
 Result<void> RegisterShim(ShimType type) {

@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "antipode/lineage.h"
 #include "antipode/store.h"
+#include "antipode/verdict.h"
 
 namespace antipode {
 
@@ -46,6 +49,16 @@ std::string Listed(const std::vector<std::string>& names, std::string_view none 
 
 /// The names of stores.
 std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<Store>>& stores);
+
+/// Return the registered stores whose names differ from this one in case, `-` and `_` only: it is misspelt (BAR-6).
+/// None where it is registered itself.
+std::vector<std::string> TwinsOf(const std::string& name);
+
+/// Return the answer for the writes of a store that a lineage names otherwise than this process.
+Visibility Misspelt(std::string_view name, std::string_view twin);
+
+/// Return the answer for those writes to this store that a lineage has under a misspelt name; nothing without any.
+std::optional<Visibility> MisspeltIn(const Lineage& lineage, const std::string& store);
 
 }  // namespace antipode
 

@@ -6,6 +6,7 @@
 #include "antipode/store.h"
 #include "engine/held_result.h"
 #include "engine/in_force.h"
+#include "engine/registry.h"
 #include "engine/time.h"
 #include "engine/waiting.h"
 
@@ -33,23 +34,30 @@ Result<void> Fail(const std::string& store, StoreResult judged, const ScopePtr& 
 
 }  // namespace
 
+Result<std::vector<WriteId>> Required(const Store& store, const std::shared_ptr<ReadingBlock>& reading,
+                                      const ScopePtr& scope, bool waits) {
+  const bool is_after = reading && reading->after();
+  if ((!is_after && !(waits && scope)) || store.mode() != Mode::kEnforce) return std::vector<WriteId>();
+  const Lineage lineage = is_after ? *reading->after() : scope->Known();
+  if (auto misspelt = MisspeltIn(lineage, store.name())) {
+    const std::string words = store.name() + ": " + misspelt->reason + ". The read waited for nothing";
+    const auto allowed =
+        WaitedInVain(store.name(), {Verdict::kUnproven, words, {}, {}, UnprovenKind::kMisspelt}, scope);
+    if (!allowed.ok()) return allowed.error();
+  }
+  return lineage.OfStore(store.name());
+}
+
 Result<bool> WaitFirst(const std::shared_ptr<Server>& server, Duration timeout,
                        const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope, bool waits) {
-  Lineage lineage;
-  if (reading && reading->after()) {
-    lineage = *reading->after();
-  } else if (waits && scope) {
-    lineage = scope->Known();
-  } else {
-    return true;
-  }
-  Store& store = server->store();
-  const std::vector<WriteId> ids = lineage.OfStore(store.name());
-  if (ids.empty() || store.mode() != Mode::kEnforce) return true;
+  const Store& store = server->store();
+  const auto required = Required(store, reading, scope, waits);
+  if (!required.ok()) return required.error();
+  if (required->empty()) return true;
   const TimePoint began = Clock::now();
   const auto deadline = scope ? scope->deadline() : std::nullopt;
   if (deadline) timeout = std::min<Duration>(timeout, std::max<Duration>(*deadline - began, Duration::zero()));
-  StoreResult judged = WaitForServer(server, Lineage(ids), timeout);
+  StoreResult judged = WaitForServer(server, Lineage(*required), timeout);
   if (judged.verdict == Verdict::kVisible) return true;
   judged.reason = store.name() + " at " + server->address() + ": " + std::string(ToString(judged.verdict)) + " (" +
                   judged.reason + "). The read waited for it " + std::to_string(std::llround(Seconds(timeout) * 1000)) +

@@ -1,4 +1,7 @@
 // Cases about reads that wait for what their scope depends on (spec BAR-50, BAR-51, SHIM-44, SHIM-47, SHIM-48).
+#include <algorithm>
+#include <cctype>
+
 #include "antipode/reading.h"
 #include "antipode/scope.h"
 #include "antipode/settings.h"
@@ -16,6 +19,19 @@ void SetTimeout(Duration timeout) {
   SettingWords words;
   words.timeout = timeout;
   Store::Check(Configure(words).ok(), "configure");
+}
+
+void SetPolicy(Policy on_unproven) {
+  SettingWords words;
+  words.on_unproven = on_unproven;
+  Store::Check(Configure(words).ok(), "configure");
+}
+
+WriteId Renamed(const WriteId& id, const std::string& store) {
+  const auto renamed = id.ordered() != nullptr ? WriteId::Make(store, id.key(), *id.ordered())
+                                               : WriteId::Make(store, id.key(), *id.opaque());
+  Store::Check(renamed.ok(), "a name");
+  return *renamed;
 }
 
 // Runs a read that is to be no older than this lineage: as a wrap's option says, or as a block of reads does.
@@ -106,6 +122,37 @@ void ReadAtAFrozenServer(Store& store) {
   }
 }
 
+// A read whose lineage spells its store otherwise is unproven, whatever the server has (BAR-51).
+void MisspeltStore(Store& store) {
+  const std::string key = Store::NewKey();
+  const Lineage known = store.Written(key, "1");
+  Store::Check(store.Passes(known), "no pass");
+  std::string other = "_" + store.name;
+  std::transform(other.begin(), other.end(), other.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::vector<WriteId> misspelt;
+  for (const WriteId& each : known.OfStore(store.name)) misspelt.push_back(Renamed(each, other));
+  for (const bool by_option : {true, false}) {
+    const auto client = store.WrapClient(store.near(), store.replicas(), by_option);
+    for (const auto& [way, read] : client->Reads()) {
+      const auto reads = [&, &ask = read] { return ask(key); };
+      for (const auto policy : {Policy::kRaise, Policy::kAsTimeout}) {
+        SetPolicy(policy);
+        const ReadUnderTest early = Behind(Lineage(misspelt), by_option, reads);
+        const bool is_told = early.error && early.error->code == ErrorCode::kUnproven &&
+                             early.error->message_code == "AP107" &&
+                             early.error->message.find("\"" + other + "\"") != std::string::npos;
+        Store::Check(IsRefused(early) || is_told, Told(way, early));
+      }
+      SetPolicy(Policy::kProceed);
+      for (const Lineage& lineage : {Lineage(misspelt), known}) {
+        const ReadUnderTest later = Behind(lineage, by_option, reads);
+        Store::Check(IsRefused(later) || later.value == "1", Told(way, later));
+      }
+      SetPolicy(Policy::kAsTimeout);
+    }
+  }
+}
+
 // What shows a moment from before a write is refused behind it: waiting makes it no newer (SHIM-48).
 void PastMoment(Store& store) {
   const std::string key = Store::NewKey();
@@ -128,6 +175,7 @@ std::vector<Case> CasesOfOwnReads() {
   return {
       {"unsure_reads", kNoQueues, false, UnsureReads},
       {"read_at_a_frozen_server", kNoQueues, false, ReadAtAFrozenServer},
+      {"misspelt_store", kNoQueues, false, MisspeltStore},
       {"past_moment", kNoQueues, false, PastMoment},
   };
 }

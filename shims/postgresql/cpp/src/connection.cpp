@@ -263,13 +263,17 @@ int Connection::Inside::Start(const Statement& statement, const Send& send, cons
   } else if (const Result<void> fetched = InPipeline() ? read.OfCursor() : Result<void>(); !fetched.ok()) {
     error_ = std::make_shared<const Error>(fetched.error());
     return 0;
-  } else if (InPipeline() && !IsAwaited(read.Wanted())) {
-    error_ = std::make_shared<const Error>(
-        Error{ErrorCode::kConfiguration, "AP504",
-              binding_.store->name() +
-                  ": a read in a pipeline waits where nothing is on its way: take the results first, or begin the "
-                  "pipeline with the scope's read"});
-    return 0;
+  } else if (InPipeline()) {
+    const auto wanted = read.Wanted();
+    if (!wanted.ok() || !IsAwaited(*wanted)) {
+      error_ = std::make_shared<const Error>(
+          !wanted.ok() ? wanted.error()
+                       : Error{ErrorCode::kConfiguration, "AP504",
+                               binding_.store->name() +
+                                   ": a read in a pipeline waits where nothing is on its way: take the results first, "
+                                   "or begin the pipeline with the scope's read"});
+      return 0;
+    }
   }
   Sends(statement, status);
   const bool wrote = flow_.writes();
@@ -317,11 +321,13 @@ bool Connection::Inside::IsPast() {
   binding_.Refresh();
   const Statement any{Kind::kRead, true, false};
   const ReadCall read(binding_, plain(), any, moments_, Site());
-  if (IsAwaited(read.Wanted())) return false;
-  const Result<void> allowed = read.OfPast(
-      "this result, or this part of it, is of when its statement was sent, which was before the writes that it is to "
-      "show: take all "
-      "of a result before anything is written, or send the statement again");
+  const auto wanted = read.Wanted();
+  if (wanted.ok() && IsAwaited(*wanted)) return false;
+  const Result<void> allowed =
+      !wanted.ok() ? wanted.error()
+                   : read.OfPast("this result, or this part of it, is of when its statement was sent, which was before "
+                                 "the writes that it is to show: take all of a result before anything is written, or "
+                                 "send the statement again");
   if (allowed.ok()) return false;
   error_ = std::make_shared<const Error>(allowed.error());
   return true;

@@ -45,10 +45,9 @@ ReadCall::ReadCall(Binding& binding, PGconn* connection, const Statement& statem
   merges_ = binding.merges && scope_ != nullptr;
 }
 
-std::vector<WriteId> ReadCall::Wanted() const {
-  const bool after = reading_ && reading_->after();
-  if (!reads_ || binding_.store->mode() != Mode::kEnforce || (!after && !(binding_.waits && scope_))) return {};
-  return (after ? *reading_->after() : scope_->Known()).OfStore(binding_.store->name());
+Result<std::vector<WriteId>> ReadCall::Wanted() const {
+  if (!reads_) return std::vector<WriteId>();
+  return Required(*binding_.store, reading_, scope_, binding_.waits);
 }
 
 Result<void> ReadCall::OfPast(const std::string& what) const {
@@ -56,15 +55,19 @@ Result<void> ReadCall::OfPast(const std::string& what) const {
 }
 
 Result<void> ReadCall::OfCursor() const {
-  const std::vector<WriteId> wanted = Wanted();
-  if (past_.does != Past::Does::kFetches || wanted.empty() || moments_.CursorShows(past_.cursor, wanted)) return {};
+  if (past_.does != Past::Does::kFetches) return {};
+  const auto wanted = Wanted();
+  if (!wanted.ok()) return wanted.error();
+  if (wanted->empty() || moments_.CursorShows(past_.cursor, *wanted)) return {};
   return OfPast(
       "what is fetched is of when its cursor was declared, which was before the writes that it is to show: declare it "
       "again behind them, by a statement of its own on this connection");
 }
 
 Result<void> ReadCall::Wait() {
-  std::vector<WriteId> wanted = Wanted();
+  auto required = Wanted();
+  if (!required.ok()) return required.error();
+  std::vector<WriteId> wanted = std::move(required).value();
   if (wanted.empty()) return {};
   if (past_.does == Past::Does::kFetches) {
     Result<void> done = OfCursor();

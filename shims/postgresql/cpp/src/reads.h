@@ -25,8 +25,8 @@ class ReadCall {
  public:
   ReadCall(Binding& binding, PGconn* connection, const Statement& statement, Moments& moments, const Site& site);
 
-  // What it is to show; empty where it waits for nothing.
-  std::vector<WriteId> Wanted() const;
+  // What it is to show; empty where it waits for nothing. Fails, by the policies, where that names the store otherwise.
+  Result<std::vector<WriteId>> Wanted() const;
 
   // Fails at once for a cursor's sake, by the policies (SHIM-48).
   Result<void> OfCursor() const;

@@ -29,6 +29,7 @@ struct Binding {
   ~Binding();
 
   const std::string& name() const { return store->name(); }
+  bool waits() const { return options.wait_on_read.value_or(false); }
   RedisShim& shim() const { return static_cast<RedisShim&>(store->shim()); }
   // Where the connection leads may have been changed since the wrap: the server that it leads to now joins (BAR-52),
   // and the one before leaves, unless others lead there (BAR-62).

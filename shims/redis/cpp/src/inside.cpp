@@ -83,7 +83,7 @@ void Connection::Inside::AppendTransaction(const std::string& name, Expected& ex
     multi_sent_ = is_read_ = false;
     multi_moment_ = {};
     // What reads inside it are to see is waited for now: inside, nothing can be asked.
-    if (const ReadPtr read = NewRead(site)) multi_reads_.push_back(read);
+    if (const ReadPtr read = NewRead(site); read != nullptr && read->refusal() == nullptr) multi_reads_.push_back(read);
     return;
   }
   if (name == "EXEC") {
@@ -136,6 +136,13 @@ bool Connection::Inside::IsRefused(const Words& words) {
   if (!binding_.resting.any()) return false;
   refused_ = binding_.resting.Refused(words);
   return refused_.has_value();
+}
+
+// Whether a read is not to be sent, whatever the server has: its lineage names the store otherwise (BAR-51).
+bool Connection::Inside::IsRefused(const ReadPtr& read) {
+  if (read == nullptr || read->refusal() == nullptr) return false;
+  refused_ = *read->refusal();
+  return true;
 }
 
 // A command as it is sent, where a lineage may rest beside its values; nothing: as it stands.
@@ -265,6 +272,7 @@ Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
     const bool idle = unsent_.empty() && expected_.empty() && ready_.empty() && context_->err == 0;
     if (idle && !multi_ && !watching_ && !messages_ && !silent_ && !skips_ && !Blocks(*words)) {
       const ReadPtr read = ReadCall::For(binding_, site);
+      if (IsRefused(read)) return Reply(*refused_);
       if (read != nullptr) {
         const auto followed = Followed(site);
         const auto noted = NotedReads::For(*binding_.store);

@@ -79,6 +79,7 @@ class Connection::Inside {
   void Follow(const Words& words, const std::string& name);
   WritePtr NewWrite(Kind kind, const Site& site);
   bool IsRefused(const Words& words);
+  bool IsRefused(const ReadPtr& read);
   std::optional<std::string> Wire(const Words& words, Kind kind, const WritePtr& write) const;
 
   // Sending

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "antipode/messages.h"
-#include "antipode/wait_on_read.h"
 #include "field.h"
 #include "inside.h"
 #include "marks.h"
@@ -19,18 +18,9 @@ namespace {
 constexpr std::chrono::milliseconds kOneLook(250);  // so long may one take, however near the deadline is
 constexpr const char* kPast =
     "the command was sent before the writes that its reply is to show: take replies before the scope depends on more, "
-    "or read "
-    "anew";
-
-const std::string& Multi() {
-  static const auto& packed = *new std::string(Pack({"MULTI"}));
-  return packed;
-}
-
-const std::string& Exec() {
-  static const auto& packed = *new std::string(Pack({"EXEC"}));
-  return packed;
-}
+    "or read anew";
+constexpr std::string_view kMulti = "*1\r\n$5\r\nMULTI\r\n";
+constexpr std::string_view kExec = "*1\r\n$4\r\nEXEC\r\n";
 
 std::string_view TextOf(const redisReply* reply) {
   return reply == nullptr || reply->str == nullptr ? std::string_view() : std::string_view(reply->str, reply->len);
@@ -161,8 +151,8 @@ std::optional<Seen> Connection::Inside::Look(ReadCall& read) {
     std::vector<std::string> asked = {std::string(kQuestion)};
     if (!fields.empty()) asked.push_back(AskMarks(binding_.shim().marks_key(), fields));
     if (in_multi) {
-      asked.insert(asked.begin(), Multi());
-      asked.push_back(Exec());
+      asked.insert(asked.begin(), std::string(kMulti));
+      asked.emplace_back(kExec);
     }
     const auto replies = Exchange(asked);
     if (!replies) return std::nullopt;
@@ -186,7 +176,7 @@ std::optional<Seen> Connection::Inside::Look(ReadCall& read) {
 ReadPtr Connection::Inside::NewRead(const Site& site) {
   if (silent_ || skips_) return nullptr;  // nothing is answered: neither a value, nor a question of ours
   ReadPtr read = ReadCall::ForSending(binding_, site);
-  return read == nullptr ? nullptr : JoinBatch(std::move(read));
+  return read == nullptr || read->refusal() != nullptr ? read : JoinBatch(std::move(read));
 }
 
 ReadPtr Connection::Inside::JoinBatch(ReadPtr read) {
@@ -198,15 +188,13 @@ ReadPtr Connection::Inside::JoinBatch(ReadPtr read) {
 }
 
 void Connection::Inside::AppendRead(Expected& expected, std::string_view packed, const Site& site) {
-  ReadPtr read;
+  const ReadPtr read = multi_ && multi_sent_ ? ReadCall::For(binding_, site) : NewRead(site);
+  if (IsRefused(read)) return;
   if (!multi_) {
-    read = NewRead(site);
     if (read != nullptr) expected.reads.push_back(read);
     expected.followed = Followed(site);  // inside a MULTI the value comes with EXEC
     expected.moment.Add(Taker::Current());
-  } else if (!multi_sent_) {
-    read = NewRead(site);
-  } else if (read = ReadCall::For(binding_, site); read != nullptr && !IsAwaited(*read)) {
+  } else if (multi_sent_ && read != nullptr && !IsAwaited(*read)) {
     if (auto past = read->Past(); !past.ok()) {
       refused_ = past.error();
       return;
@@ -225,11 +213,9 @@ void Connection::Inside::AppendRead(Expected& expected, std::string_view packed,
 
 // Whether what it is to see was waited for before the open MULTI.
 bool Connection::Inside::IsAwaited(const ReadCall& read) const {
-  return std::all_of(read.ids().begin(), read.ids().end(), [&](const WriteId& id) {
-    return std::any_of(multi_reads_.begin(), multi_reads_.end(), [&](const ReadPtr& each) {
-      return std::find(each->ids().begin(), each->ids().end(), id) != each->ids().end();
-    });
-  });
+  Lineage awaited;
+  for (const ReadPtr& each : multi_reads_) awaited = awaited.Including(each->ids());
+  return Lineage(read.ids()).IsCoveredBy(awaited);
 }
 
 // A command that may write is about to be appended, and may read (SHIM-44): once it was sent it would be too late to
@@ -237,7 +223,7 @@ bool Connection::Inside::IsAwaited(const ReadCall& read) const {
 ReadPtr Connection::Inside::WaitNow(const Site& site) {
   if (silent_ || skips_) return nullptr;
   ReadPtr read = ReadCall::ForWaiting(binding_, site);
-  if (read == nullptr || read->ids().empty()) return read;
+  if (IsRefused(read) || read == nullptr || read->ids().empty()) return read;
   std::vector<ReadPtr> awaited = {read};
   if (multi_ && multi_sent_) {
     awaited = multi_reads_;
@@ -311,12 +297,15 @@ void Connection::Inside::Prove(const std::optional<Replication>& now) {
 // Why data of this moment are too old for those who read them, or who takes them now; nothing where they are not.
 std::optional<Error> Connection::Inside::PastError(const Moment& moment) const {
   if (moment.takers.empty()) return std::nullopt;
+  std::optional<Error> misspelt;
   const auto shows = [&](const Taker& each) {
-    const std::vector<WriteId> wanted = each.Wants(binding_);
-    return std::all_of(wanted.begin(), wanted.end(), [&](const WriteId& id) { return moment.proof.Covers(id); });
+    const auto wanted = each.Wants(binding_);
+    if (!wanted.ok()) misspelt = wanted.error();
+    return wanted.ok() && Lineage(*wanted).IsCoveredBy(moment.proof);
   };
   const Taker taker = Taker::Current();
   if (shows(taker) && std::all_of(moment.takers.begin(), moment.takers.end(), shows)) return std::nullopt;
+  if (misspelt) return misspelt;
   auto done = ReadsThePast(binding_.name(), kPast, taker.scope);
   return done.ok() ? std::nullopt : std::optional<Error>(done.error());
 }
@@ -364,11 +353,11 @@ Reply Connection::Inside::ReadShown(const Words& words, std::string_view packed,
 Reply Connection::Inside::ReadInMulti(std::string_view packed, const std::string& ask_beside, ReadCall& read) {
   while (true) {
     const std::vector<std::string> fields = read.Fields();
-    std::vector<std::string> asked = {Multi(), std::string(kQuestion)};
+    std::vector<std::string> asked = {std::string(kMulti), std::string(kQuestion)};
     if (!fields.empty()) asked.push_back(AskMarks(binding_.shim().marks_key(), fields));
     if (!ask_beside.empty()) asked.push_back(ask_beside);
     asked.emplace_back(packed);
-    asked.push_back(Exec());
+    asked.emplace_back(kExec);
     auto replies = Exchange(asked);
     if (!replies) return {};
     redisReply& whole = *replies->back().get();

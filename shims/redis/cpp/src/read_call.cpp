@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "antipode/settings.h"
-#include "antipode/wait_on_read.h"
 
 namespace antipode::redis {
 namespace {
@@ -18,19 +17,10 @@ constexpr std::chrono::nanoseconds kLastPause = 50ms;
 
 }  // namespace
 
-std::vector<WriteId> Taker::Wants(const Binding& binding) const {
-  const bool after = reading != nullptr && reading->after();
-  const bool waits = binding.options.wait_on_read.value_or(false) && scope != nullptr;
-  if (!(after || waits) || binding.store->mode() != Mode::kEnforce) return {};
-  return (after ? *reading->after() : scope->Known()).OfStore(binding.name());
-}
-
 std::shared_ptr<ReadCall> ReadCall::Make(Binding& binding, const Site& site, bool tells) {
-  const Mode mode = binding.store->mode();
-  if (mode == Mode::kOff) return nullptr;
-  const bool waits = binding.options.wait_on_read.value_or(false);
+  if (binding.store->mode() == Mode::kOff) return nullptr;
   const bool merges = tells && CurrentSettings()->auto_merge;
-  if (!waits && !merges && CurrentReading() == nullptr) return nullptr;
+  if (!binding.waits() && !merges && CurrentReading() == nullptr) return nullptr;
   std::shared_ptr<ReadCall> call(new ReadCall(binding, site));
   call->merges_ = merges && call->scope_ != nullptr;
   if (tells) call->reading_ = call->taker_.reading;
@@ -40,7 +30,7 @@ std::shared_ptr<ReadCall> ReadCall::Make(Binding& binding, const Site& site, boo
 
 std::shared_ptr<ReadCall> ReadCall::For(Binding& binding, const Site& site) {
   auto call = Make(binding, site, true);
-  return call != nullptr && (call->collects() || !call->ids_.empty()) ? call : nullptr;
+  return call != nullptr && (call->collects() || !call->ids_.empty() || call->refusal_) ? call : nullptr;
 }
 
 std::shared_ptr<ReadCall> ReadCall::ForSending(Binding& binding, const Site& site) {
@@ -53,7 +43,9 @@ std::shared_ptr<ReadCall> ReadCall::ForWaiting(Binding& binding, const Site& sit
 }
 
 void ReadCall::Begin() {
-  ids_ = taker_.Wants(binding_);
+  auto wanted = taker_.Wants(binding_);
+  refusal_ = wanted.ok() ? std::optional<Error>() : wanted.error();
+  ids_ = wanted.ok() ? std::move(wanted).value() : std::vector<WriteId>();
   timeout_ = binding_.Timeout();
   began_ = Clock::now();
   deadline_ = began_ + timeout_;
@@ -158,6 +150,7 @@ Result<void> ReadCall::Past() const {
 }
 
 Result<void> ReadCall::Finish() {
+  if (refusal_) return *refusal_;
   if (!trouble_) return {};
   const auto milliseconds = std::chrono::round<std::chrono::milliseconds>(timeout_).count();
   const std::string words = binding_.name() + " at " + binding_.target.Address() + ": " + trouble_->reason +

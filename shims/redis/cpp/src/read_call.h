@@ -13,6 +13,7 @@
 #include "antipode/scope.h"
 #include "antipode/site.h"
 #include "antipode/verdict.h"
+#include "antipode/wait_on_read.h"
 #include "antipode/write_id.h"
 #include "binding.h"
 #include "judging.h"
@@ -24,7 +25,10 @@ namespace antipode::redis {
 struct Taker {
   static Taker Current() { return {CurrentScope(), CurrentReading()}; }
   // The writes to this store that data fetched now are to show; none where a read of this connection waits for nothing.
-  std::vector<WriteId> Wants(const Binding& binding) const;
+  // Fails, by the policies, where they stand under a misspelt name of the store.
+  Result<std::vector<WriteId>> Wants(const Binding& binding) const {
+    return Required(*binding.store, reading, scope, binding.waits());
+  }
 
   ScopePtr scope;
   std::shared_ptr<ReadingBlock> reading;
@@ -45,6 +49,8 @@ class ReadCall {
   }
 
   const std::vector<WriteId>& ids() const { return ids_; }
+  // Why it is not to be sent, whatever the server has; null where it may be.
+  const Error* refusal() const { return refusal_ ? &*refusal_ : nullptr; }
   // It is about to be sent: what it waits for, and its time, begin anew. Whether something was not yet shown to it.
   bool Renew();
   // What a look has shown to it.
@@ -75,7 +81,7 @@ class ReadCall {
   void ToldBy(std::shared_ptr<NotedReads> noted) { noted_ = std::move(noted); }
   // What the policies say of a read inside a MULTI that was begun before what it is to show was waited for (SHIM-48).
   Result<void> Past() const;
-  // The read is over: what the policies say of a wait in vain.
+  // The read is over: what the policies say of a wait in vain, or of a refusal that came when it had been sent.
   Result<void> Finish();
 
  private:
@@ -92,6 +98,7 @@ class ReadCall {
   const ScopePtr scope_ = taker_.scope;
   std::shared_ptr<ReadingBlock> reading_;  // that is told what was read
   std::vector<WriteId> ids_;
+  std::optional<Error> refusal_;
   Lineage proof_;
   std::shared_ptr<NotedReads> noted_;
   bool merges_ = false;

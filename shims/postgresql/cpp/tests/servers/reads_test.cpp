@@ -1,4 +1,6 @@
 // Reads that wait, and that say what they depend on (spec SHIM-12, SHIM-13, BAR-50, BAR-51).
+#include <sys/socket.h>
+
 #include "antipode/reading.h"
 #include "antipode/settings.h"
 #include "regions.h"
@@ -132,6 +134,33 @@ TEST_F(Reads, OneThatWaitedInVainSendsNothingAndSaysWhy) {
   words.on_timeout = Policy::kProceed;
   ASSERT_TRUE(Configure(words).ok());
   EXPECT_EQ(reader.Exec("SELECT value FROM posts WHERE key = 'parted'").status(), PGRES_TUPLES_OK) << "it goes on";
+}
+
+// BAR-51: nothing is sent, as the connection, which is cut, does not say so.
+TEST_F(Reads, WhatNamesTheStoreOtherwiseIsRefusedBeforeItIsSent) {
+  Connection reader = regions_.Wrapped("b1", Waiting);
+  Connection piped = regions_.Wrapped("b1", Waiting);
+  ASSERT_EQ(piped.EnterPipelineMode(), 1);
+  ASSERT_EQ(piped.SendQueryParams("SELECT 1", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  std::string other = kStore;
+  other.insert(1, "_");
+  const Lineage misspelt(WriteId::Make(other, "k", Ordered{"epoch", 1}).value());
+  for (Connection* each : {&reader, &piped}) ASSERT_EQ(shutdown(PQsocket(each->get()), SHUT_RDWR), 0);
+  const auto is_told = [](const Error* error) { return error != nullptr && error->message_code == "AP107"; };
+  const auto refuses = [&] {
+    const Reply failed = reader.Exec("SELECT value FROM posts");
+    EXPECT_TRUE(is_told(failed.error()));
+    for (Connection* each : {&reader, &piped}) {
+      EXPECT_EQ(each->SendQueryParams("SELECT value FROM posts", 0, nullptr, nullptr, nullptr, nullptr, 0), 0);
+      EXPECT_TRUE(is_told(each->LastError()));
+    }
+  };
+  {
+    const Scope scope(misspelt);
+    refuses();
+  }
+  const Reading after(ReadingOptions{misspelt, false});
+  refuses();
 }
 
 TEST_F(Reads, ASnapshotTakenBeforeIsNotWaitedFor) {

@@ -123,8 +123,9 @@ class Connection {
   int Append(Format format, ...);
   int AppendV(Format format, va_list arguments);
   int AppendArgv(int argc, const char** argv, const std::size_t* argvlen, Site site = Site());
-  /// Why the last command was refused before anything was sent: REDIS_ERR of an `Append` with a good connection. It
-  /// cannot be used with a key whose value is in an envelope (kConfiguration). Null where it was not refused.
+  /// Why the last command was refused before anything was sent: REDIS_ERR of an `Append` with a good connection, and no
+  /// reply. It cannot be used with a key whose value is in an envelope (kConfiguration), or what it is to see cannot
+  /// be waited for any more (SHIM-48), or names the store otherwise (BAR-51). Null where it was not refused.
   const Error* refused() const;
   /// `redisGetReply`: sends what was appended, with one question behind it, and gives the next reply. What is sent then
   /// shows what its scope, and the caller's, depend on by then. REDIS_OK also where the reply is a read's that waited

@@ -1,4 +1,6 @@
 // Reads that wait, and what values depend on (SHIM-12, SHIM-13, BAR-50, BAR-51).
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -50,6 +52,47 @@ TEST_F(ReadsTest, ReadsOfPipelinesAndTransactionsAreCoveredToo) {
     }
     EXPECT_TRUE(written <= seen.lineage()) << words[0];
   }
+}
+
+// BAR-51: nothing is sent, as the connection, which is cut, does not say so.
+TEST_F(ReadsTest, WhatNamesTheStoreOtherwiseIsRefusedBeforeItIsSent) {
+  Connection b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  std::string other = kStore;
+  other.insert(1, "_");
+  const Lineage misspelt(WriteId::Make(other, "k", Ordered{"epoch", 1}).value());
+  ASSERT_EQ(b.Append("MULTI"), REDIS_OK) << "outside the scope";
+  ASSERT_EQ(shutdown(b.context()->fd, SHUT_RDWR), 0);
+  {
+    const Scope scope(misspelt);
+    for (const char* command : {"GET k", "EVAL s 0"}) {
+      EXPECT_EQ(b.Append(command), REDIS_ERR) << command;
+      ASSERT_NE(b.refused(), nullptr) << command;
+      EXPECT_EQ(b.refused()->message_code, "AP107") << b.refused()->message;
+    }
+    EXPECT_EQ(b.Append("SET k 1"), REDIS_OK) << "it reads nothing";
+  }
+  b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  ASSERT_EQ(shutdown(b.context()->fd, SHUT_RDWR), 0);
+  const Reading after(ReadingOptions{misspelt, false});
+  const Reply refused = b.Command("GET k");
+  ASSERT_NE(refused.error(), nullptr);
+  EXPECT_EQ(refused.error()->message_code, "AP107") << refused.error()->message;
+  EXPECT_EQ(b.Append("GET k"), REDIS_ERR);
+}
+
+// BAR-51: what was sent before its scope depended on it gives no data.
+TEST_F(ReadsTest, DataAreNotTakenByWhoNamesTheStoreOtherwise) {
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  std::string other = kStore;
+  other.insert(1, "_");
+  const Scope scope;
+  ASSERT_EQ(b.Append("GET k"), REDIS_OK);
+  scope->Transfer(Lineage(WriteId::Make(other, "k", Ordered{"epoch", 1}).value()));
+  Reply reply;
+  ASSERT_EQ(b.GetReply(&reply), REDIS_OK);
+  ASSERT_NE(reply.error(), nullptr);
+  EXPECT_EQ(reply.error()->message_code, "AP107") << reply.error()->message;
 }
 
 TEST_F(ReadsTest, AReadWaitsOnItsOwnConnectionForTheScopesWrites) {  // BAR-50

@@ -163,26 +163,33 @@ class OneMore final : public testing::ClientUnderTest {
              }},
             {"a pipeline",
              [this](const std::string& key) {
-               connection_.Append("HGET %s %s", key.c_str(), kField);
+               if (const auto refused = Append(key)) return *refused;
                return Next();
              }},
             {"MULTI", [this](const std::string& key) -> testing::ReadUnderTest {
                connection_.Append("MULTI");
-               connection_.Append("HGET %s %s", key.c_str(), kField);
+               const auto refused = Append(key);
                connection_.Append("EXEC");
                testing::ReadUnderTest read;
-               for (int reply = 0; reply < 3 && !read.error; ++reply) read = Next();
-               return read;
+               for (int reply = refused ? 1 : 0; reply < 3 && !read.error; ++reply) read = Next();
+               return refused ? *refused : read;
              }}};
   }
 
  private:
+  std::optional<testing::ReadUnderTest> Append(const std::string& key) {
+    if (connection_.Append("HGET %s %s", key.c_str(), kField) == REDIS_OK) return std::nullopt;
+    testing::StoreUnderTest::Check(connection_.refused() != nullptr, "the connection broke");
+    return testing::ReadUnderTest{std::nullopt, *connection_.refused()};
+  }
+
   // The next reply; of an EXEC's what its one read gave.
   testing::ReadUnderTest Next() {
     Reply reply;
     static_cast<void>(connection_.GetReply(&reply));
-    const bool is_exec = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 1;
+    const bool is_exec = reply && reply->type == REDIS_REPLY_ARRAY;
     if (!is_exec) return ReadOf(reply);
+    if (reply->elements == 0) return {};
     return {std::string(reply->element[0]->str, reply->element[0]->len), std::nullopt};
   }
 
