@@ -1,7 +1,7 @@
+#include "antipode/gap.h"
+
 #include <string_view>
 #include <utility>
-
-#include "antipode/scope.h"
 
 namespace antipode {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "antipode/gap.h"
 #include "antipode/message_code.h"
 #include "antipode/result.h"
-#include "antipode/scope.h"
 #include "antipode/verdict.h"
 
 namespace antipode {

@@ -14,6 +14,7 @@
 #include "antipode/lineage.h"
 #include "antipode/reading.h"
 #include "antipode/result.h"
+#include "antipode/scope.h"
 
 namespace antipode {
 namespace detail {

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "antipode/gap.h"
 #include "antipode/lineage.h"
-#include "antipode/message_code.h"
 #include "antipode/result.h"
 #include "antipode/site.h"
 #include "antipode/write_id.h"
@@ -33,16 +33,6 @@ struct Strand;
 
 /// The scope that threads share; null where there is none.
 using ScopePtr = std::shared_ptr<LineageScope>;
-
-/// Why a lineage is not complete: what happened in this process, and to which store (empty: not known).
-struct Gap {
-  std::string reason;
-  std::string store;
-  std::string detail;
-
-  /// The code of its reason (OBS-14).
-  MessageCode message_code() const;
-};
 
 /// A response stream with a message in hand, as a gap of its scope; told from others by its address.
 using StreamPtr = std::shared_ptr<const Gap>;
