@@ -10,7 +10,9 @@
 namespace antipode {
 namespace {
 
-std::string Milliseconds(Duration duration) { return std::to_string(std::llround(Seconds(duration) * 1000)); }
+std::string Milliseconds(std::chrono::nanoseconds time) {
+  return std::to_string(std::llround(std::chrono::duration<double>(time).count() * 1000));
+}
 
 std::string Spaced(std::string_view word) {
   std::string spaced(word);
@@ -82,7 +84,7 @@ bool BarrierResult::vacuous() const noexcept { return held_->vacuous; }
 
 bool BarrierResult::dry_run() const noexcept { return held_->dry_run; }
 
-Duration BarrierResult::waited() const noexcept { return held_->waited; }
+std::chrono::nanoseconds BarrierResult::waited() const noexcept { return held_->waited; }
 
 const StoreResults& BarrierResult::stores() const noexcept { return held_->stores; }
 
@@ -129,7 +131,7 @@ std::string BarrierResult::Explain() const {
 
 BarrierResult WithoutWait(const BarrierResult& result) {
   auto held = std::make_shared<BarrierResult::Held>(result.held());
-  held->waited = Duration::zero();
+  held->waited = {};
   held->error.reset();
   return BarrierResult(std::move(held));
 }

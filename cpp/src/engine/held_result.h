@@ -3,13 +3,13 @@
 #ifndef ANTIPODE_ENGINE_HELD_RESULT_H_
 #define ANTIPODE_ENGINE_HELD_RESULT_H_
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "antipode/barrier_result.h"
-#include "engine/time.h"
 
 namespace antipode {
 
@@ -24,7 +24,7 @@ struct BarrierResult::Held {
   bool all_off = false;
   /// Stores of the lineage whose own mode is off.
   std::vector<std::string> off;
-  Duration waited{};
+  std::chrono::nanoseconds waited{};
   StoreResults stores;
   std::vector<Gap> gaps;
   std::optional<Error> error;
