@@ -4,40 +4,18 @@
 #ifndef ANTIPODE_SRC_ADDRESSES_H_
 #define ANTIPODE_SRC_ADDRESSES_H_
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "address.h"
+
 namespace antipode {
-
-// An IP address; an IPv4-mapped one of IPv6 is that of IPv4.
-struct Address {
-  bool is_v6 = false;
-  std::array<unsigned char, 16> octets{};  // the first four where it is IPv4
-
-  std::size_t bits() const { return is_v6 ? 128 : 32; }
-};
-
-// A range of addresses.
-struct Network {
-  Address address;
-  std::size_t prefix = 0;
-
-  bool Contains(const Address& other) const;
-};
 
 // A header line: name and value.
 using Line = std::pair<std::string, std::string>;
-
-// The address in a text; white space, quotes, brackets, port, zone and gRPC's prefixes are taken off (TRUST-7,
-// TRUST-8).
-std::optional<Address> ParseAddress(std::string_view text);
-
-// An address or a range in CIDR form; nothing where it is neither, or bits are set beyond the prefix.
-std::optional<Network> ParseNetwork(std::string_view text);
 
 bool IsPrivate(const Address& address);
 

@@ -14,10 +14,10 @@
 #include "fork.h"
 #include "mode_changes.h"
 #include "observers.h"
+#include "peers.h"
 #include "quote.h"
 #include "setting_words.h"
 #include "text.h"
-#include "trust.h"
 
 extern char** environ;
 

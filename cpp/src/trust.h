@@ -14,6 +14,7 @@
 #include "antipode/keys.h"
 #include "antipode/result.h"
 #include "antipode/settings.h"
+#include "peers.h"
 #include "seal.h"
 
 namespace antipode {
@@ -39,22 +40,6 @@ struct Decision {
   Reason reason = Reason::kNone;
   std::string about;   // the address, host or state of a seal that decided
   std::string header;  // the name of the forwarding header that decided
-};
-
-// What ANTIPODE_PEERS lists: host names, `.suffixes`, addresses and CIDR ranges, `*` (TRUST-16).
-class Peers {
- public:
-  // kConfiguration for an item that is none of these.
-  static Result<Peers> Make(const std::vector<std::string>& items);
-
-  // Whether a host, in lower case and without port, is listed; a name is never looked up (TRUST-17).
-  bool Lists(std::string_view host) const;
-
- private:
-  bool everyone_ = false;
-  std::vector<std::string> names_;
-  std::vector<std::string> suffixes_;
-  std::vector<Network> networks_;
 };
 
 // The settings of trust, as they are judged by.
