@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "antipode/logs.h"
-#include "engine/threads.h"
 #include "fork.h"
 #include "mode_changes.h"
 #include "observers.h"
+#include "own_thread.h"
 #include "peers.h"
 #include "quote.h"
 #include "setting_words.h"

@@ -14,7 +14,6 @@ namespace antipode::threads {
 namespace {
 
 std::atomic<bool> process_ends{false};
-thread_local bool on_engine_thread = false;
 
 // Blocks all signals of this thread, and gives back what it blocked before, also where no thread is to be had (BAR-61).
 class BlockedSignals {
@@ -37,7 +36,7 @@ std::thread Named(const std::string& name, std::function<void()> work) {
   const BlockedSignals blocked;  // a new thread begins with the signals that its maker blocks
   return std::thread([work = std::move(work), name = name.substr(0, 15)] {
     pthread_setname_np(pthread_self(), name.c_str());
-    on_engine_thread = true;
+    BeEngineThread();
     work();
   });
 }
@@ -45,8 +44,6 @@ std::thread Named(const std::string& name, std::function<void()> work) {
 }  // namespace
 
 bool MayStart() noexcept { return !process_ends.load(std::memory_order_acquire); }
-
-bool OnEngineThread() noexcept { return on_engine_thread; }
 
 std::unique_ptr<std::thread> Start(const std::string& name, std::function<void()> work) {
   auto thread = std::make_unique<std::thread>();  // first: a thread that runs cannot be thrown away

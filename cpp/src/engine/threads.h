@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "engine/time.h"
+#include "own_thread.h"
 
 namespace antipode::threads {
 
@@ -20,9 +21,6 @@ bool MayStart() noexcept;
 /// Starts a thread that runs this with every signal blocked, so that the application's own threads get them. Throws
 /// `std::system_error` or `std::bad_alloc` where none is to be had, and then none runs.
 std::unique_ptr<std::thread> Start(const std::string& name, std::function<void()> work);
-
-/// Whether the caller is a thread of the engine, on which nothing may block.
-bool OnEngineThread() noexcept;
 
 /// Has `Shutdown` run when the process ends, before what was made earlier is destroyed; done once.
 void EndWithProcess();
