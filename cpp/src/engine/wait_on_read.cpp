@@ -6,6 +6,7 @@
 #include "antipode/store.h"
 #include "engine/held_result.h"
 #include "engine/in_force.h"
+#include "engine/judgement.h"
 #include "engine/registry.h"
 #include "engine/time.h"
 #include "engine/waiting.h"
@@ -76,6 +77,16 @@ Result<void> WaitedInVain(const std::string& store, StoreResult judged, const Sc
 Result<void> ReadsThePast(const std::string& store, const std::string& words, const ScopePtr& scope) {
   const std::string told = store + ": " + words + ", and waiting makes it no newer";
   return Fail(store, {Verdict::kUnproven, told, {}, {}, UnprovenKind::kOther}, scope, "AP514");
+}
+
+StoreResult WaitForServer(const std::shared_ptr<Server>& server, const Lineage& lineage, Duration timeout) {
+  const TimePoint began = Clock::now();
+  const std::vector<WriteId> ids = lineage.OfStore(server->store().name());
+  WantedWrites wanted;
+  for (const WriteId& write_id : ids) wanted.emplace_back(server, &write_id);
+  const auto group = std::make_shared<Group>(timeout);
+  WaitFor(*group, wanted);
+  return JudgeAlone(*server, *group, Clock::now() - began);
 }
 
 }  // namespace antipode

@@ -1,12 +1,9 @@
 #include "engine/waiting.h"
 
-#include "antipode/wait_on_read.h"
-
 #include <algorithm>
 #include <map>
 
 #include "engine/in_force.h"
-#include "engine/judgement.h"
 
 namespace antipode {
 
@@ -68,16 +65,6 @@ void WaitFor(Group& group, const WantedWrites& wanted) {
     Places places(false);
     if (places.Take(group)) group.Wait(DeadlineOf(group));
   }
-}
-
-StoreResult WaitForServer(const std::shared_ptr<Server>& server, const Lineage& lineage, Duration timeout) {
-  const TimePoint began = Clock::now();
-  const std::vector<WriteId> ids = lineage.OfStore(server->store().name());
-  WantedWrites wanted;
-  for (const WriteId& write_id : ids) wanted.emplace_back(server, &write_id);
-  const auto group = std::make_shared<Group>(timeout);
-  WaitFor(*group, wanted);
-  return JudgeAlone(*server, *group, Clock::now() - began);
 }
 
 }  // namespace antipode
