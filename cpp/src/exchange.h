@@ -15,8 +15,6 @@
 
 namespace antipode {
 
-class Writing;
-
 using Judge = std::function<Decision(std::string_view text)>;
 
 // What came of texts that arrived: the lineage to join, and why something is missing from it.
@@ -51,14 +49,6 @@ std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& tru
 
 // The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 Result<Lineage> Leaving(const LineageScope& scope, const Site& site);
-
-// What leaves outside any scope: empty, and incomplete, counted and told once a site, where this process has known
-// lineages (SCOPE-31).
-Lineage LineageOutside(Direction direction, const Site& site);
-
-// What is to rest beside a value that is written outside any scope: likewise (SCOPE-32). `write`: its own, where it
-// has begun; `lineage_out`: whether values get lineages here.
-Lineage LineageUnscoped(bool lineage_out, const Site& site, const Writing* write = nullptr);
 
 // Joins the `antipode-lineage` values of a response or trailer from `host`, if they are believed (PROP-14); null:
 // outside any scope, where they are counted.

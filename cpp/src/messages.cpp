@@ -11,6 +11,7 @@
 #include "seal.h"
 #include "text.h"
 #include "trust.h"
+#include "unscoped.h"
 
 namespace antipode {
 namespace {

@@ -12,6 +12,7 @@
 #include "shared_caches.h"
 #include "text.h"
 #include "trust.h"
+#include "unscoped.h"
 
 namespace antipode {
 namespace {

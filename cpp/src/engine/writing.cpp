@@ -4,7 +4,7 @@
 
 #include "antipode/history.h"
 #include "context.h"
-#include "exchange.h"
+#include "unscoped.h"
 
 namespace antipode {
 

@@ -9,8 +9,8 @@
 #include "antipode/settings.h"
 #include "antipode/wait_on_read.h"
 #include "antipode/writing.h"
-#include "exchange.h"
 #include "memory/log.h"
+#include "unscoped.h"
 
 namespace antipode {
 namespace {
