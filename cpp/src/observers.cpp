@@ -1,5 +1,7 @@
 #include "observers.h"
 
+#include "antipode/write_observer.h"
+
 namespace antipode {
 namespace {
 
@@ -15,6 +17,10 @@ class EveryObserver final : public Observer {
   void StoreJoined(const Store& store) override { Tell(&Observer::StoreJoined, store); }
   void SettingsChanged() override { Tell(&Observer::SettingsChanged); }
   void WriteBegun(std::string_view store) override { Tell(&Observer::WriteBegun, store); }
+  std::unique_ptr<WriteObserver> WriteObserved(const std::shared_ptr<LineageScope>& scope, const Store& store,
+                                               const Lineage& lineage) override {
+    return Ask(&Observer::WriteObserved, scope, store, lineage);
+  }
   void LineageDropped(std::string_view reason, std::string_view direction) override {
     Tell(&Observer::LineageDropped, reason, direction);
   }
@@ -84,6 +90,11 @@ class EveryObserver final : public Observer {
     return Answer();
   }
 };
+
+std::unique_ptr<WriteObserver> Observer::WriteObserved(const std::shared_ptr<LineageScope>& /*scope*/,
+                                                       const Store& /*store*/, const Lineage& /*lineage*/) {
+  return nullptr;
+}
 
 std::string_view ToString(BarrierOutcome outcome) noexcept {
   switch (outcome) {

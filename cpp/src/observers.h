@@ -23,6 +23,7 @@ class Lineage;
 class LineageScope;
 class PendingWrite;
 class Store;
+class WriteObserver;
 enum class ScopeKind;
 struct Asked;
 struct Plan;
@@ -88,6 +89,11 @@ class Observer {
 
   // Note that a write to this store begins; told in dry-run alone.
   virtual void WriteBegun(std::string_view /*store*/) {}
+
+  // Note that a write is about to be sent, by a scope (null: outside any) that carries this lineage, and return who is to
+  // be told what becomes of it; told where a history is recorded alone.
+  virtual std::unique_ptr<WriteObserver> WriteObserved(const std::shared_ptr<LineageScope>& scope, const Store& store,
+                                                       const Lineage& lineage);
 
   // Note that a lineage was not believed or not understood (OBS-2).
   virtual void LineageDropped(std::string_view /*reason*/, std::string_view /*direction*/) {}

@@ -14,16 +14,13 @@
 #include "antipode/site.h"
 #include "antipode/store.h"
 #include "antipode/write_id.h"
+#include "antipode/write_observer.h"
 
 namespace antipode {
 
 /// A write in flight to a store. It is pending in the current scope until one of its verbs is called; where none is,
 /// its end leaves its outcome unknown, and it stays pending: an early return of a shim cannot lose a write (SCOPE-14,
 /// SCOPE-17).
-namespace history {
-class NotedWrite;
-}  // namespace history
-
 class [[nodiscard]] Writing {
  public:
   /// Begins a write to this object, or, in a store of positions, to anything.
@@ -58,7 +55,7 @@ class [[nodiscard]] Writing {
   void Abandon();
 
   /// What a recorded history is told of it, by the scope that began it; null where none is recorded.
-  history::NotedWrite* noted() const;
+  WriteObserver* noted() const;
 
   /// Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE-17).
   void OutcomeUnknown();
@@ -69,7 +66,7 @@ class [[nodiscard]] Writing {
     ScopePtr scope;
     Site site;
     PendingPtr pending;
-    std::unique_ptr<history::NotedWrite> noted;
+    std::unique_ptr<WriteObserver> noted;
     bool is_late;  // it may have been sent before, so that what the scope knows by then may be newer
   };
 

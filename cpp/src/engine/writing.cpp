@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "antipode/history.h"
+#include "antipode/settings.h"
 #include "context.h"
+#include "observers.h"
 #include "unscoped.h"
 
 namespace antipode {
@@ -28,7 +29,10 @@ void Writing::Join(ScopePtr scope, const Site& site, bool is_late) {
   if (own != parts_.end()) return;
   if (scope == nullptr) context::BeginOutside(this);
   PendingPtr pending = scope ? scope->Begin(store_->name(), site) : nullptr;
-  auto noted = history::NoteWrite(scope, *store_, pending ? pending->lineage() : Lineage());
+  std::unique_ptr<WriteObserver> noted;
+  if (!CurrentSettings()->history.empty()) {
+    noted = Events().WriteObserved(scope, *store_, pending ? pending->lineage() : Lineage());
+  }
   parts_.push_back({std::move(scope), site, std::move(pending), std::move(noted), is_late});
 }
 
@@ -39,7 +43,7 @@ Lineage Writing::Beside(bool lineage_out) const {
   return part.scope ? part.scope->MarkedBut(part.pending) : LineageUnscoped(lineage_out, part.site, this);
 }
 
-history::NotedWrite* Writing::noted() const { return parts_.front().noted.get(); }
+WriteObserver* Writing::noted() const { return parts_.front().noted.get(); }
 
 Result<WriteId> Writing::Identifier(const Version& version) const {
   const auto* ordered = std::get_if<Ordered>(&version);

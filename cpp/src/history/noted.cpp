@@ -45,6 +45,23 @@ class Operation {
 
 namespace {
 
+class NotedWrite final : public WriteObserver {
+ public:
+  explicit NotedWrite(std::unique_ptr<Operation> operation) noexcept;
+  NotedWrite(const NotedWrite&) = delete;
+  NotedWrite& operator=(const NotedWrite&) = delete;
+  ~NotedWrite() override;
+
+  void Changes(std::optional<std::vector<Changed>> changed) noexcept override;
+  void Done(const std::optional<WriteId>& write_id, std::string_view key) noexcept override;
+  void Unknown(std::string_view key) noexcept override;
+  void NotDone() noexcept override;
+
+ private:
+  const std::unique_ptr<Operation> operation_;
+  std::optional<std::vector<Changed>> changed_;
+};
+
 std::string TextOf(const WriteId& write_id) { return Lineage(write_id).Serialize(); }
 
 JsonObject FieldsOf(const Changed& changed) {
@@ -90,7 +107,7 @@ std::unique_ptr<Operation> Begin(Recorder& recorder, const Store& store, Lineage
 
 NotedWrite::NotedWrite(std::unique_ptr<Operation> operation) noexcept : operation_(std::move(operation)) {}
 
-NotedWrite::~NotedWrite() { Unknown(); }
+NotedWrite::~NotedWrite() { NotedWrite::Unknown({}); }
 
 void NotedWrite::Changes(std::optional<std::vector<Changed>> changed) noexcept { changed_ = std::move(changed); }
 
@@ -142,7 +159,7 @@ bool IsRecorded() noexcept {
   }
 }
 
-std::unique_ptr<NotedWrite> NoteWrite(const ScopePtr& scope, const Store& store, const Lineage& lineage) noexcept {
+std::unique_ptr<WriteObserver> NoteWrite(const ScopePtr& scope, const Store& store, const Lineage& lineage) noexcept {
   Recorder* const found = Recorder::InForce();
   if (found == nullptr) return nullptr;
   try {

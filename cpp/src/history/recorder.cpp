@@ -238,6 +238,11 @@ class History final : public Observer {
     if (Recorder* const found = Recorder::InForce()) found->Joined(ended, scope);
   }
 
+  std::unique_ptr<WriteObserver> WriteObserved(const ScopePtr& scope, const Store& store,
+                                               const Lineage& lineage) override {
+    return NoteWrite(scope, store, lineage);
+  }
+
   void StoreJoined(const Store& store) override {
     if (Recorder* const found = Recorder::InForce()) found->NotRead(store);
   }

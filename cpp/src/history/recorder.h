@@ -15,6 +15,7 @@
 #include "antipode/lineage.h"
 #include "antipode/scope.h"
 #include "antipode/store.h"
+#include "antipode/write_observer.h"
 #include "engine/time.h"
 #include "history/order.h"
 #include "history/writer.h"
@@ -73,6 +74,10 @@ class Recorder {
   std::set<std::string> unread_;
   bool ended_ = false;
 };
+
+// A write is about to be sent, by a scope (null: outside any) that carries this lineage; null where no history is
+// recorded.
+std::unique_ptr<WriteObserver> NoteWrite(const ScopePtr& scope, const Store& store, const Lineage& lineage) noexcept;
 
 // Has what the lower rooms say be recorded where a history is; called once.
 void Listen() noexcept;

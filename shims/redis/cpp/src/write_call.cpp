@@ -92,7 +92,7 @@ std::optional<std::size_t> WriteCall::NoteInMulti(const Words& words, Kind kind)
 
 // What it did to which keys, as far as the replies say; before it is known what became of it.
 void WriteCall::TellHistory() {
-  history::NotedWrite* const noted = writing_.noted();
+  WriteObserver* const noted = writing_.noted();
   if (noted != nullptr) noted->Changes(has_unknown_ ? std::nullopt : commands_.Changed());
 }
 
