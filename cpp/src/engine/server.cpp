@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "antipode/store.h"
+#include "engine/ages.h"
 #include "engine/asker.h"
 #include "engine/server_inside.h"
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "antipode/wire.h"
+#include "engine/ages.h"
 #include "engine/in_force.h"
 #include "engine/server_list.h"
 #include "engine/time.h"
-#include "engine/waiters.h"
 
 namespace antipode {
 namespace {

@@ -13,8 +13,6 @@ constexpr std::size_t kMostObjects = 200;
 constexpr int kInARow = 5;
 // Unknown epochs, and keys and epochs that timed out; the oldest are forgotten first.
 constexpr std::size_t kMostKept = 1000;
-constexpr std::size_t kMostAges = 128;
-constexpr Duration kAgeStep = std::chrono::milliseconds(100);
 std::atomic<Duration::rep> linger{std::chrono::duration_cast<Duration>(std::chrono::seconds(10)).count()};
 
 // What its time-outs count by: the epoch of a position, the key of an object (BAR-40).
@@ -83,25 +81,6 @@ std::optional<std::uint64_t> Waiters::Nearest(const std::string& epoch) {
     if (!nearest || probe.counter < *nearest) nearest = probe.counter;
   }
   return nearest;
-}
-
-void Ages::Note(const std::string& epoch, std::uint64_t counter, TimePoint now) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (epoch != epoch_) {
-    epoch_ = epoch;
-    seen_.clear();
-  }
-  if (!seen_.empty() && (counter <= seen_.back().first || now - seen_.back().second < kAgeStep)) return;
-  seen_.emplace_back(counter, now);
-  if (seen_.size() > kMostAges) seen_.pop_front();
-}
-
-Duration Ages::Lag(const std::string& epoch, std::uint64_t counter, TimePoint now) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (epoch != epoch_) return Duration::zero();
-  const auto next =
-      std::find_if(seen_.begin(), seen_.end(), [counter](const auto& each) { return each.first > counter; });
-  return next == seen_.end() ? Duration::zero() : now - next->second;
 }
 
 bool Waiters::ByWrite::operator()(const WriteId* one, const WriteId* other) const noexcept {

@@ -20,10 +20,8 @@
 #define ANTIPODE_ENGINE_WAITERS_H_
 
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,20 +32,6 @@
 #include "engine/position_queue.h"
 
 namespace antipode {
-
-/// When a store's positions were first seen at any of its servers: what a server's lag is told from. Any thread.
-class Ages {
- public:
-  /// A server was seen to have applied so much of the epoch that it is in.
-  void Note(const std::string& epoch, std::uint64_t counter, TimePoint now);
-  /// For how long a server that is at this position has been behind another; zero where it is not.
-  Duration Lag(const std::string& epoch, std::uint64_t counter, TimePoint now) const;
-
- private:
-  mutable std::mutex mutex_;
-  std::string epoch_;
-  std::deque<std::pair<std::uint64_t, TimePoint>> seen_;
-};
 
 /// The needs that are parked at one server: positions by epoch, least first, and all others by write.
 class Waiters {
