@@ -14,7 +14,6 @@
 
 #include "antipode/logs.h"
 #include "antipode/store.h"
-#include "engine/server_inside.h"
 #include "engine/threads.h"
 #include "observers.h"
 
@@ -95,7 +94,7 @@ void Asker::Wake() noexcept {
 }
 
 void Asker::OnChange() noexcept {
-  inside_.growth.NotePush();
+  state_.growth.NotePush();
   pushed_.store(true, std::memory_order_release);
   if (asking != this) Wake();
 }
@@ -104,7 +103,7 @@ void Asker::End() {
   if (asking == this) return;
   std::unique_ptr<std::thread> thread;
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    const std::lock_guard<std::mutex> lock(state_.mutex);
     thread = std::move(thread_);
     ending_.store(true, std::memory_order_release);
   }
@@ -150,7 +149,7 @@ void Asker::Run() {
 // Tells who waits here that this process is in trouble.
 void Asker::TellFault(const char* words) noexcept {
   try {
-    logs::Say("AP209", LogLevel::kWarning, "the thread that asks " + inside_.address + " failed, and goes on", words);
+    logs::Say("AP209", LogLevel::kWarning, "the thread that asks " + server_.address() + " failed, and goes on", words);
     Refused(words, UnprovenKind::kOwnFault);
   } catch (const std::exception&) {  // even that takes memory
     server_.Reset();
@@ -158,26 +157,26 @@ void Asker::TellFault(const char* words) noexcept {
 }
 
 bool Asker::Idle() const {
-  const std::lock_guard<std::mutex> lock(inside_.mutex);
+  const std::lock_guard<std::mutex> lock(state_.mutex);
   return NobodyWaits();
 }
 
 bool Asker::NobodyWaits() const {
   return ending_.load(std::memory_order_acquire) ||
-         (inside_.waiters.live() == 0 && Since(inside_.wanted_at, Clock::now()) > Linger());
+         (state_.waiters.live() == 0 && Since(state_.wanted_at, Clock::now()) > Linger());
 }
 
 // Ends the thread's work, unless somebody has come; under the lock, so that a need parked now begins another one.
 bool Asker::Ended() {
   Groups released;
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    const std::lock_guard<std::mutex> lock(state_.mutex);
     if (!NobodyWaits()) return false;
-    released = inside_.waiters.AnswerAll(Visibility::NotYet("Antipode was shut down"));
+    released = state_.waiters.AnswerAll(Visibility::NotYet("Antipode was shut down"));
     running_ = false;  // behind what may fail: who begins another thread waits for the end of this one
-    inside_.hurried = false;
-    inside_.waiters.ForgetProbes();
-    inside_.waiters.ForgetUnknown();
+    state_.hurried = false;
+    state_.waiters.ForgetProbes();
+    state_.waiters.ForgetUnknown();
   }
   EndAll(released);
   return true;
@@ -186,17 +185,17 @@ bool Asker::Ended() {
 // Wakes the barriers that wait here where this server may have left the store: they name the servers anew (BAR-65).
 void Asker::LookForLeave() {
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
-    if (inside_.waiters.live() == 0 || inside_.waiters.only_follows()) return;
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    if (state_.waiters.live() == 0 || state_.waiters.only_follows()) return;
   }
-  const std::uint64_t now = inside_.store.LookAgain();  // first: what changes meanwhile shows
+  const std::uint64_t now = state_.store.LookAgain();  // first: what changes meanwhile shows
   if (now == known_under_) return;
   for (const bool own : {false, true}) {
-    if (!inside_.store.HasLost(server_, own)) continue;
+    if (!state_.store.HasLost(server_, own)) continue;
     Groups changing;
     {
-      const std::lock_guard<std::mutex> lock(inside_.mutex);
-      changing = inside_.waiters.Changing(own);
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      changing = state_.waiters.Changing(own);
     }
     EndOutdated(changing);
   }
@@ -206,7 +205,7 @@ void Asker::LookForLeave() {
 // Sleeps until there is a reason to ask the server, and asks it once.
 void Asker::Turn(Pace& pace) {
   LookForLeave();
-  const Duration own_pace = inside_.shim->OwnPace();
+  const Duration own_pace = state_.shim->OwnPace();
   const Duration shortest = std::max<Duration>({InForce()->poll, own_pace, milliseconds(1)});
   TimePoint due = Due(pace, shortest);
   const Woken woken = Sleep(std::min(due - Clock::now(), kNap));
@@ -216,11 +215,11 @@ void Asker::Turn(Pace& pace) {
   bool looked_at = false;
   bool down = false;
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
-    down = inside_.reach.down();
-    wanted = inside_.waiters.wanted();
-    unhurried = inside_.waiters.only_follows();
-    looked_at = inside_.waiters.looked_at();
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    down = state_.reach.down();
+    wanted = state_.waiters.wanted();
+    unhurried = state_.waiters.only_follows();
+    looked_at = state_.waiters.looked_at();
   }
   if (woken.is_pushed && wanted && (looked_at || !unhurried)) {  // else whoever comes next asks anew
     pace.NoteNews();
@@ -238,8 +237,8 @@ void Asker::Turn(Pace& pace) {
   const bool moved = Round(wanted);
   pace.blocks = moved || Poked() || Clock::now() - pace.asked_at() > kWaitSlice / 2;
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
-    down = inside_.reach.down();
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    down = state_.reach.down();
   }
   pace.End(shortest, down, (moved && !unhurried) || own_pace > Duration::zero(), unhurried);
 }
@@ -247,19 +246,19 @@ void Asker::Turn(Pace& pace) {
 // When the server is to be asked, where nobody new comes before.
 TimePoint Asker::Due(const Pace& pace, Duration shortest) {
   const Duration ttl = InForce()->free_path_ttl;
-  const std::lock_guard<std::mutex> lock(inside_.mutex);
-  const Proofs& proofs = inside_.proofs;
-  if (inside_.reach.down()) return inside_.reach.failed_at() + pace.retry();
+  const std::lock_guard<std::mutex> lock(state_.mutex);
+  const Proofs& proofs = state_.proofs;
+  if (state_.reach.down()) return state_.reach.failed_at() + pace.retry();
   if (called_.load(std::memory_order_acquire)) return Clock::now();
-  const bool wanted = inside_.waiters.wanted();
-  if (wanted && pace.blocks && inside_.shim->capabilities().blocking_wait) {
+  const bool wanted = state_.waiters.wanted();
+  if (wanted && pace.blocks && state_.shim->capabilities().blocking_wait) {
     return pace.asked_at() + kBreath;  // the shim itself waits
   }
   if (wanted) {
-    const std::optional<std::uint64_t> nearest = inside_.waiters.Nearest(proofs.epoch());
+    const std::optional<std::uint64_t> nearest = state_.waiters.Nearest(proofs.epoch());
     if (!nearest) return pace.Due(shortest, std::nullopt, false);
-    return pace.Due(shortest, inside_.growth.ExpectedAt(proofs.instance(), proofs.epoch(), *nearest),
-                    inside_.growth.IsPushedTo(*nearest));
+    return pace.Due(shortest, state_.growth.ExpectedAt(proofs.instance(), proofs.epoch(), *nearest),
+                    state_.growth.IsPushedTo(*nearest));
   }
   if (watch_ && ttl > Duration::zero()) return proofs.answered_at() + std::max<Duration>(ttl / 2, shortest);
   return Clock::now() + kNap;
@@ -303,13 +302,13 @@ std::optional<bool> Asker::Question(bool wanted) {
   std::string epoch;
   std::uint64_t applied = 0;
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
-    ids = inside_.waiters.Choose(asked_at, inside_.wanted_at);
-    looked_at = inside_.waiters.looked_at();
-    hurried = inside_.hurried;
-    epoch = inside_.proofs.epoch();
-    const auto found = inside_.proofs.applied().find(epoch);
-    applied = found == inside_.proofs.applied().end() ? 0 : found->second;
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    ids = state_.waiters.Choose(asked_at, state_.wanted_at);
+    looked_at = state_.waiters.looked_at();
+    hurried = state_.hurried;
+    epoch = state_.proofs.epoch();
+    const auto found = state_.proofs.applied().find(epoch);
+    applied = found == state_.proofs.applied().end() ? 0 : found->second;
   }
   const Answers answers = Ask(ids, looked_at, hurried);
   if (answers.kind() == Answers::Kind::kUnreachable) {
@@ -324,56 +323,56 @@ std::optional<bool> Asker::Question(bool wanted) {
     Refused(std::to_string(answers.answers().size()) + " answers to " + std::to_string(ids.size()) + " questions");
     return false;
   }
-  if (inside_.shim->OwnPace() == Duration::zero()) {  // such a shim counts its questions by itself
-    Events().ServerAsked(inside_.store_name, wanted ? "wait" : "probe");
+  if (state_.shim->OwnPace() == Duration::zero()) {  // such a shim counts its questions by itself
+    Events().ServerAsked(state_.store_name, wanted ? "wait" : "probe");
   }
   Releases releases;
   bool moved = false;
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    const std::lock_guard<std::mutex> lock(state_.mutex);
     const TimePoint now = Clock::now();
-    const Proofs& proofs = inside_.proofs;
-    inside_.reach.Answered();
-    inside_.proofs.Answered(now);
+    const Proofs& proofs = state_.proofs;
+    state_.reach.Answered();
+    state_.proofs.Answered(now);
     renewal_.Answered(now - asked_at);
     if (proofs.Overtaken()) return std::nullopt;
-    const std::size_t waited = inside_.waiters.live();
-    inside_.waiters.Answer(ids, answers.answers(), proofs.ProvedNow(), now, {proofs.asked_at(), proofs.generation()},
-                           proofs.epoch(), inside_.LagOf(proofs.epoch(), now), releases.groups);
-    moved = inside_.waiters.live() < waited || HasMoved(epoch, applied);  // many objects are asked for bit by bit
+    const std::size_t waited = state_.waiters.live();
+    state_.waiters.Answer(ids, answers.answers(), proofs.ProvedNow(), now, {proofs.asked_at(), proofs.generation()},
+                           proofs.epoch(), state_.LagOf(proofs.epoch(), now), releases.groups);
+    moved = state_.waiters.live() < waited || HasMoved(epoch, applied);  // many objects are asked for bit by bit
   }
   return moved;
 }
 
 bool Asker::HasMoved(const std::string& epoch, std::uint64_t applied) const {
-  if (inside_.proofs.epoch() != epoch) return true;
-  const auto found = inside_.proofs.applied().find(epoch);
-  return found != inside_.proofs.applied().end() && found->second != applied;
+  if (state_.proofs.epoch() != epoch) return true;
+  const auto found = state_.proofs.applied().find(epoch);
+  return found != state_.proofs.applied().end() && found->second != applied;
 }
 
 Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried) {
   return AnswersTo([&]() -> Answers {
-    if (!watch_ && watchable_ && hurried && inside_.shim->capabilities().push) {
-      Result<std::unique_ptr<Watch>> opened = inside_.shim->OpenWatch(server_, [this] { OnChange(); });
+    if (!watch_ && watchable_ && hurried && state_.shim->capabilities().push) {
+      Result<std::unique_ptr<Watch>> opened = state_.shim->OpenWatch(server_, [this] { OnChange(); });
       if (!opened.ok()) return Answers::Unreachable(opened.error().Words());
       watch_ = std::move(opened).value();
       if (!watch_) {
         watchable_ = false;
-        logs::Info("AP515", "no-push " + inside_.address, inside_.address + " cannot push, so it is polled");
+        logs::Info("AP515", "no-push " + server_.address(), server_.address() + " cannot push, so it is polled");
       }
     }
     server_.BeginQuestion();
-    if (!ids.empty() && inside_.shim->capabilities().blocking_wait && !looked_at) {
-      return inside_.shim->Wait(ids, server_, kWaitSlice);
+    if (!ids.empty() && state_.shim->capabilities().blocking_wait && !looked_at) {
+      return state_.shim->Wait(ids, server_, kWaitSlice);
     }
-    return inside_.shim->Visible(ids, server_);
+    return state_.shim->Visible(ids, server_);
   });
 }
 
 // The address may come to lead to another server, while an open connection stays at the old one (BAR-55). What was seen
 // by a tap is seen once.
 void Asker::Reconnect() {
-  if (inside_.shim->capabilities().tap) return;
+  if (state_.shim->capabilities().tap) return;
   if (std::optional<std::any> next = renewal_.Next()) Replace(*std::move(next));
 }
 
@@ -382,10 +381,10 @@ void Asker::Refused(const std::string& words, UnprovenKind kind) {
   CloseChannel();
   Groups released;
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
-    inside_.reach.Answered();  // it answers, in its way: it is asked at the pace of a poll, not in a loop
-    released = inside_.waiters.AnswerAll(Visibility::Unproven(words, kind));
-    inside_.waiters.ForgetProbes();
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    state_.reach.Answered();  // it answers, in its way: it is asked at the pace of a poll, not in a loop
+    released = state_.waiters.AnswerAll(Visibility::Unproven(words, kind));
+    state_.waiters.ForgetProbes();
   }
   ReleaseAll(released);
 }
@@ -402,13 +401,13 @@ void Asker::Unanswered(const std::string& words, TimePoint asked_at) {
 // The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass.
 void Asker::Failed(const std::string& words, TimePoint asked_at) {
   CloseChannel();
-  Events().ServerAsked(inside_.store_name, "probe");
+  Events().ServerAsked(state_.store_name, "probe");
   Groups released;
   {
     const TimePoint now = Clock::now();
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
-    inside_.reach.Failed(asked_at, now, words.empty() ? "it cannot be reached" : words);
-    if (inside_.reach.IsOut(now)) released = inside_.waiters.LeaveOut();
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    state_.reach.Failed(asked_at, now, words.empty() ? "it cannot be reached" : words);
+    if (state_.reach.IsOut(now)) released = state_.waiters.LeaveOut();
   }
   ReleaseAll(released);
 }
@@ -421,7 +420,7 @@ void Asker::CloseChannel() {
 // Closes the channel and the connection, and drops what they proved; this session takes its place, where there is one.
 void Asker::Replace(std::any session) {
   watch_.reset();
-  inside_.shim->Close(server_);
+  state_.shim->Close(server_);
   if (session.has_value()) server_.session = std::move(session);
   server_.Reset();
 }

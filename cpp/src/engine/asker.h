@@ -14,13 +14,14 @@
 #include "antipode/server.h"
 #include "engine/pace.h"
 #include "engine/renewal.h"
+#include "engine/server_state.h"
 #include "engine/time.h"
 
 namespace antipode {
 
 class Asker {
  public:
-  Asker(Server& server, Server::Inside& inside) noexcept : server_(server), inside_(inside), renewal_(server, inside) {}
+  Asker(Server& server, ServerState& state) noexcept : server_(server), state_(state), renewal_(server, state) {}
   ~Asker();
   Asker(const Asker&) = delete;
   Asker& operator=(const Asker&) = delete;
@@ -76,7 +77,7 @@ class Asker {
   bool HasMoved(const std::string& epoch, std::uint64_t applied) const;
 
   Server& server_;
-  Server::Inside& inside_;
+  ServerState& state_;
   std::unique_ptr<std::thread> thread_;  // guarded by the server's lock
   bool running_ = false;                 // likewise
   std::atomic<bool> ending_{false};

@@ -10,7 +10,6 @@
 
 #include "engine/in_force.h"
 #include "engine/renewal_age.h"
-#include "engine/server_inside.h"
 #include "engine/threads.h"
 
 namespace antipode {
@@ -136,7 +135,7 @@ void Renewal::End() noexcept {
 void Renewal::Join() noexcept {
   std::vector<OpeningPtr> begun;
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    const std::lock_guard<std::mutex> lock(state_.mutex);
     begun.swap(begun_);
   }
   for (const OpeningPtr& each : begun) each->Join();
@@ -157,14 +156,14 @@ Duration Renewal::Left(Duration life) const {
 // Null where none is to be opened; one that failed where no thread is to be had: then the one that is there answers to
 // its end, and none is opened beside it.
 Renewal::OpeningPtr Renewal::Begin() {
-  if (!inside_.shim->Renews() || !threads::MayStart()) return nullptr;
+  if (!state_.shim->Renews() || !threads::MayStart()) return nullptr;
   OpeningPtr opening;
   try {
     JoinThoseThatAreOver();
     opening = std::make_shared<Opening>();
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    const std::lock_guard<std::mutex> lock(state_.mutex);
     begun_.reserve(begun_.size() + 1);  // first: a thread that runs is to be joined
-    opening->Start(server_, *inside_.shim);
+    opening->Start(server_, *state_.shim);
     begun_.push_back(opening);
   } catch (const std::exception&) {
     if (opening != nullptr) opening->Fail();
@@ -175,7 +174,7 @@ Renewal::OpeningPtr Renewal::Begin() {
 void Renewal::JoinThoseThatAreOver() {
   std::vector<OpeningPtr> over;
   {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    const std::lock_guard<std::mutex> lock(state_.mutex);
     const auto first = std::partition(begun_.begin(), begun_.end(), [](const auto& each) { return !each->is_over(); });
     over.assign(first, begun_.end());
     begun_.erase(first, begun_.end());

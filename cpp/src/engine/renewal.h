@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "antipode/server.h"
+#include "engine/server_state.h"
 #include "engine/time.h"
 
 namespace antipode {
@@ -29,7 +30,7 @@ namespace antipode {
 /// The connection of a server's thread, and the next one. Used by that thread alone, but for `Join` and `AfterFork`.
 class Renewal {
  public:
-  Renewal(const Server& server, Server::Inside& inside) noexcept : server_(server), inside_(inside) {}
+  Renewal(const Server& server, ServerState& state) noexcept : server_(server), state_(state) {}
   Renewal(const Renewal&) = delete;
   Renewal& operator=(const Renewal&) = delete;
   ~Renewal();
@@ -59,7 +60,7 @@ class Renewal {
   void JoinThoseThatAreOver();
 
   const Server& server_;
-  Server::Inside& inside_;
+  ServerState& state_;
   std::optional<TimePoint> made_at_;  // when the connection that may be open began to be opened
   bool is_new_ = false;
   Duration question_time_{};  // by a question of late and its connection

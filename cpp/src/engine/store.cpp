@@ -8,6 +8,7 @@
 #include "antipode/wire.h"
 #include "engine/ages.h"
 #include "engine/in_force.h"
+#include "engine/server.h"
 #include "engine/server_list.h"
 #include "engine/time.h"
 
@@ -251,7 +252,7 @@ std::shared_ptr<Server> Store::Add(ServersByAddress& group, const std::any& targ
 // The one of this address, made where there is none; the lock is held.
 std::shared_ptr<Server> Store::Known(const std::any& target, std::string address) {
   std::shared_ptr<Server> server = Find(EveryServer(), address);
-  if (!server) server = std::make_shared<Server>(*this, shim_, std::move(address), target);
+  if (!server) server = MakeServer(*this, shim_, std::move(address), target);
   former_.erase(std::remove(former_.begin(), former_.end(), server), former_.end());
   return server;
 }

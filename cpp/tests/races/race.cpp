@@ -4,23 +4,25 @@
 #include <utility>
 
 #include "antipode/shim.h"
-#include "engine/server_inside.h"
+#include "engine/server_poller.h"
 #include "engine/waiting.h"
 
 namespace antipode {
 namespace {
 
 // What the engine's thread does, done by a thread of the test: the members that it needs, by their names.
-template <auto server_inside, auto asker_question, auto asker_running>
+template <auto server_state, auto server_asker, auto asker_question, auto asker_running>
 struct Opened {
-  friend Server::Inside& InsideOf(Server& server) { return *(server.*server_inside); }
+  friend ServerState& StateOf(Server& server) { return static_cast<ServerPoller&>(server).*server_state; }
+  friend Asker& AskerOf(Server& server) { return static_cast<ServerPoller&>(server).*server_asker; }
   friend std::optional<bool> AskOnce(Asker& asker) { return (asker.*asker_question)(true); }
   friend void KeepFromRunning(Asker& asker) { asker.*asker_running = true; }
 };
-Server::Inside& InsideOf(Server& server);
+ServerState& StateOf(Server& server);
+Asker& AskerOf(Server& server);
 std::optional<bool> AskOnce(Asker& asker);
 void KeepFromRunning(Asker& asker);
-template struct Opened<&Server::inside_, &Asker::Question, &Asker::running_>;
+template struct Opened<&ServerPoller::state_, &ServerPoller::asker_, &Asker::Question, &Asker::running_>;
 
 }  // namespace
 
@@ -51,14 +53,14 @@ Race::Race(Store& store) : group_(std::make_shared<Group>(std::chrono::minutes(1
   const auto shim = std::make_shared<RaceShim>();
   for (RaceServer& each : servers_) {
     each.race = this;
-    each.server = std::make_shared<Server>(store, shim, "b", std::any(&each));
-    KeepFromRunning(InsideOf(*each.server).asker);
+    each.server = std::make_shared<ServerPoller>(store, shim, "b", std::any(&each));
+    KeepFromRunning(AskerOf(*each.server));
   }
 }
 
 Race::~Race() {
   // They hold the group, and it them.
-  for (const RaceServer& each : servers_) InsideOf(*each.server).waiters = Waiters(false);
+  for (const RaceServer& each : servers_) StateOf(*each.server).waiters = Waiters(false);
 }
 
 void Race::Park() {
@@ -67,7 +69,7 @@ void Race::Park() {
   if (!ParkAll(*group_, wanted)) Wake();
 }
 
-void Race::Ask(std::size_t which) { AskOnce(InsideOf(*servers_[which].server).asker); }
+void Race::Ask(std::size_t which) { AskOnce(AskerOf(*servers_[which].server)); }
 
 void Race::Replace(std::size_t which) {
   RaceServer& server = servers_[which];

@@ -1,17 +1,14 @@
 /// \file
-/// What a server holds: its proofs, whether it can be reached, who waits. All of it is guarded by its lock.
-#ifndef ANTIPODE_ENGINE_SERVER_INSIDE_H_
-#define ANTIPODE_ENGINE_SERVER_INSIDE_H_
+/// What the engine holds of a server: its proofs, whether it can be reached, who waits. All of it is guarded by its lock.
+#ifndef ANTIPODE_ENGINE_SERVER_STATE_H_
+#define ANTIPODE_ENGINE_SERVER_STATE_H_
 
-#include <algorithm>
-#include <any>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "antipode/server.h"
-#include "engine/asker.h"
 #include "engine/in_force.h"
 #include "engine/pace.h"
 #include "engine/proofs.h"
@@ -20,9 +17,9 @@
 
 namespace antipode {
 
-class Server::Inside {
+class ServerState {
  public:
-  Inside(Server& server, Store& of, std::shared_ptr<Shim> with, std::string at, std::any to);
+  ServerState(Store& of, std::shared_ptr<Shim> with);
 
   /// What proves a position without a question: an answer to others, which is fresh enough.
   std::optional<Proof> KeptProof(const Need& need, TimePoint now) const;
@@ -34,14 +31,12 @@ class Server::Inside {
   /// Nobody waits for anything here.
   Waiters NoWaiters() const { return Waiters(shim->OwnPace() > Duration::zero()); }
 
-  /// In the child of a fork: the thread, its channel, its proofs and who waited stayed with the parent.
+  /// In the child of a fork: the proofs and who waited stayed with the parent.
   void AfterFork();
 
   Store& store;
   const std::string store_name;
   const std::shared_ptr<Shim> shim;
-  const std::string address;
-  const std::any target;
 
   std::mutex mutex;
   Waiters waiters = NoWaiters();
@@ -50,10 +45,8 @@ class Server::Inside {
   Reachability reach;
   TimePoint wanted_at = kNever;
   bool hurried = false;  // somebody has waited since the thread began, and not only followed writes for records
-
-  Asker asker;
 };
 
 }  // namespace antipode
 
-#endif  // ANTIPODE_ENGINE_SERVER_INSIDE_H_
+#endif  // ANTIPODE_ENGINE_SERVER_STATE_H_
