@@ -90,8 +90,8 @@ class Observer {
   // Note that a write to this store begins; told in dry-run alone.
   virtual void WriteBegun(std::string_view /*store*/) {}
 
-  // Note that a write is about to be sent, by a scope (null: outside any) that carries this lineage, and return who is to
-  // be told what becomes of it; told where a history is recorded alone.
+  // Note that a write is about to be sent, by a scope (null: outside any) that carries this lineage, and return who is
+  // to be told what becomes of it; told where a history is recorded alone.
   virtual std::unique_ptr<WriteObserver> WriteObserved(const std::shared_ptr<LineageScope>& scope, const Store& store,
                                                        const Lineage& lineage);
 

@@ -1,5 +1,5 @@
 /// \file
-/// What the engine holds of a server: its proofs, whether it can be reached, who waits. All of it is guarded by its lock.
+/// What the engine holds of a server: its proofs, whether it can be reached, who waits; guarded by its lock.
 #ifndef ANTIPODE_ENGINE_SERVER_STATE_H_
 #define ANTIPODE_ENGINE_SERVER_STATE_H_
 
