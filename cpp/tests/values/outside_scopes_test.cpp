@@ -17,7 +17,7 @@
 #include "antipode/writing.h"
 #include "context.h"
 #include "environment.h"
-#include "exchange.h"
+#include "unscoped.h"
 
 namespace antipode::testing {
 namespace {
