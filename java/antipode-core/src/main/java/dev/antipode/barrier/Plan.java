@@ -107,7 +107,7 @@ record Plan(
     Collection<String> registered = names != null ? names : known.names();
     List<String> asked = new ArrayList<>(registered);
     lineage.incomplete().stream()
-        .filter(each -> !Collections.disjoint(Planner.twins(each, known), registered)) // BAR-6
+        .filter(each -> !Collections.disjoint(Twins.of(each, known), registered)) // BAR-6
         .forEach(asked::add);
     asked.add(Branches.STORE); // BRANCH-19
     return asked;

@@ -18,30 +18,22 @@ import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import dev.antipode.shim.Visibility;
 import dev.antipode.telemetry.CallSite;
-import dev.antipode.wire.Display;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 
 /** Checks a barrier's call and takes its lineage apart by store. The programmer's mistakes throw here, at once. */
 final class Planner {
   /** A longer deadline is probably one in milliseconds (BAR-58). */
   static final Duration LONG = Duration.ofSeconds(60);
 
-  private static final int MOST_NAMES = 1024;
-  private static final Map<String, Twins> CHECKED = new ConcurrentHashMap<>(); // by the lineage's name
   private static final Visibility EXPECTED =
       Visibility.unproven("listed in ANTIPODE_STORES, and not registered yet", UnprovenKind.NOT_OPENED);
   private static final Visibility OPEN_BRANCHES = Visibility.unproven(Branches.REASON);
-
-  /** Registered stores whose names differ from a lineage's in case, - and _ only, in one generation of the registry. */
-  private record Twins(long generation, List<String> names) {}
 
   private Planner() {}
 
@@ -96,12 +88,12 @@ final class Planner {
         continue;
       }
       RegisteredStore store = known.get(name);
-      List<String> twins = store == null ? twins(name, known) : List.of();
+      List<String> twins = store == null ? Twins.of(name, known) : List.of();
       if (names != null && !names.contains(name) && Collections.disjoint(names, twins)) {
         continue;
       }
       if (!twins.isEmpty()) {
-        unregistered.put(name, misspelt(name, twins));
+        unregistered.put(name, Twins.misspelt(name, twins.get(0)));
         continue;
       }
       if (store == null) {
@@ -216,33 +208,5 @@ final class Planner {
       throw new ConfigurationException(
           "AP113", "onTimeout(REDELIVER): the message cannot go back: " + scope.delivery().detail());
     }
-  }
-
-  /** Return the registered stores of which this name of a lineage's may be a misspelling (BAR-6). */
-  static List<String> twins(String name, Registry known) {
-    long generation = known.generation();
-    Twins checked = CHECKED.get(name);
-    if (checked != null && checked.generation() == generation) {
-      return checked.names();
-    }
-    String plain = plain(name);
-    List<String> names = known.all().stream()
-        .map(RegisteredStore::name).filter(each -> plain(each).equals(plain)).sorted().toList();
-    if (CHECKED.size() >= MOST_NAMES) {
-      CHECKED.clear();
-    }
-    CHECKED.put(name, new Twins(generation, names));
-    return names;
-  }
-
-  private static Visibility misspelt(String name, List<String> twins) {
-    return Visibility.unproven(
-        "the lineage names store \"%s\", this process has registered \"%s\": the same name but for case, - and _"
-            .formatted(Display.shown(name), twins.get(0)),
-        UnprovenKind.MISSPELT);
-  }
-
-  private static String plain(String name) {
-    return name.toUpperCase(Locale.ROOT).toLowerCase(Locale.ROOT).replace("-", "").replace("_", "");
   }
 }

@@ -16,6 +16,7 @@ import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.ServerWait;
+import dev.antipode.barrier.Twins;
 import dev.antipode.configuration.ProcessSettings;
 import java.time.Duration;
 import java.util.List;
@@ -28,8 +29,40 @@ public final class WaitOnRead {
   private WaitOnRead() {}
 
   /**
-   * Waits at the read's own server for what {@code reading} after a lineage, or where {@code waits} the scope, wants to
-   * see of its store. In dry-run nothing waits: such reads are followed like others (REC-12).
+   * Return what a read has to see first: the entries of its own store in what {@code reading} is after, or where {@code waits}
+   * in what the scope holds by now. Empty for nothing, and where nothing waits: in dry-run and off (REC-12).
+   *
+   * @throws BarrierException where the lineage has entries under a misspelt name of the store, by the policies: the read is not
+   *     to be sent then (BAR-51)
+   */
+  public static List<WriteId> required(RegisteredStore store, Reading reading, LineageScope scope, boolean waits) {
+    Lineage lineage;
+    if (reading != null && reading.after().isPresent()) {
+      lineage = reading.after().get();
+    } else if (waits && scope != null) {
+      lineage = scope.held();
+    } else {
+      return List.of();
+    }
+    if (store.mode() != Mode.ENFORCE) {
+      return List.of();
+    }
+    refuseMisspelt(store.name(), lineage);
+    return lineage.ofStore(store.name());
+  }
+
+  private static void refuseMisspelt(String store, Lineage lineage) {
+    Registry known = Registry.current();
+    for (String name : lineage.stores()) {
+      if (known.get(name) == null && Twins.of(name, known).contains(store)) {
+        Visibility answer = Twins.misspelt(name, store);
+        waitedInVain(store, store + ": " + answer.reason(), Duration.ZERO, answer);
+      }
+    }
+  }
+
+  /**
+   * Waits at the read's own server for what it has to see first ({@link #required}).
    *
    * @param timeout tightened by the request's own deadline
    * @return whether all of it is there; not where the policies let the read go on without
@@ -37,17 +70,9 @@ public final class WaitOnRead {
    */
   public static boolean waitFirst(
       Server server, Duration timeout, Reading reading, LineageScope scope, boolean waits) {
-    Lineage lineage;
-    if (reading != null && reading.after().isPresent()) {
-      lineage = reading.after().get();
-    } else if (waits && scope != null) {
-      lineage = scope.held();
-    } else {
-      return false;
-    }
     RegisteredStore store = server.store();
-    List<WriteId> ids = lineage.ofStore(store.name());
-    if (ids.isEmpty() || store.mode() != Mode.ENFORCE) {
+    List<WriteId> ids = required(store, reading, scope, waits);
+    if (ids.isEmpty()) {
       return false;
     }
     Duration patience = tightened(timeout, scope);

@@ -9,10 +9,15 @@ import dev.antipode.BarrierUnprovenException;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.Mode;
+import dev.antipode.Policy;
 import dev.antipode.Reading;
 import dev.antipode.Settings;
+import dev.antipode.UnprovenKind;
+import dev.antipode.WriteId;
 import dev.antipode.testing.StoreUnderTest;
 import java.time.Duration;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -133,6 +138,37 @@ public interface OwnReadCases extends ConformanceCases {
         check(refused != null, "it returned");
         check(!(refused instanceof BarrierUnprovenException told) || told.code().equals("AP514"), refused.toString());
       }
+    }
+  }
+
+  /** A lineage that names the store in another spelling is no pass for a read, unless the policies let it go on (BAR-51). */
+  @Case(queues = false)
+  default void aMisspeltStoreIsNoPassForARead() {
+    StoreUnderTest store = store();
+    String key = store.newKey();
+    Lineage own = store.written(key, "v");
+    check(store.judge(own).satisfied(), "no pass");
+    String misspelt = store.name().toUpperCase(Locale.ROOT);
+    Lineage lineage = Lineage.of(own.ofStore(store.name()).stream()
+        .map(each -> new WriteId(misspelt, each.key(), each.version())).toList());
+    for (boolean after : new boolean[] {false, true}) {
+      Object client = store.wrapClient(store.near(), store.replicas(), !after);
+      store.reads(client).forEach((way, read) -> {
+        Settings enforced = Settings.defaults().mode(Mode.ENFORCE).timeout(store.patience());
+        Antipode.configure(enforced.onUnproven(Policy.RAISE));
+        RuntimeException refused = behind(lineage, after, () -> Checks.thrown(
+            () -> read.apply(key), BarrierUnprovenException.class, ConfigurationException.class));
+        if (refused instanceof BarrierUnprovenException told) {
+          checkEquals("AP107", told.code(), way);
+          checkEquals(UnprovenKind.MISSPELT, told.result().store(store.name()).kind(), way);
+          check(told.getMessage().contains(misspelt) && told.getMessage().contains(store.name()), told.toString());
+          checkEquals("v", read.apply(key), way + ", with nothing to wait for");
+          Antipode.configure(enforced.onUnproven(Policy.PROCEED));
+          checkEquals("v", behind(lineage, after, () -> read.apply(key)), way + ", where the policies let it go on");
+          Antipode.configure(Settings.defaults().mode(Mode.DRY_RUN));
+          checkEquals("v", behind(lineage, after, () -> read.apply(key)), way + ", in dry-run");
+        }
+      });
     }
   }
 }

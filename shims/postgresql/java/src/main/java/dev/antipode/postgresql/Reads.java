@@ -124,7 +124,7 @@ final class Reads {
     if (!waits) {
       return;
     }
-    Lineage wanted = wanted(binding, reading, scope);
+    Lineage wanted = wanted();
     if (wanted.isEmpty() || !areOfThen(flow.moments().fetched(sent), wanted, CURSOR) || Moments.onlyFetches(sent)) {
       return;
     }
@@ -167,9 +167,8 @@ final class Reads {
     return isOpen;
   }
 
-  private static Lineage wanted(Binding binding, Reading reading, LineageScope scope) {
-    Lineage all = reading != null && reading.after().isPresent() ? reading.after().get() : scope.held();
-    return Lineage.of(all.ofStore(binding.store().name()));
+  private Lineage wanted() {
+    return Lineage.of(WaitOnRead.required(binding.store(), reading, scope, binding.waits()));
   }
 
   /**
@@ -219,8 +218,7 @@ final class Reads {
   static void fetches(Flow flow, Lineage moment, String words) {
     Reads read = of(flow, Kind.READ, null);
     if (read != null && read.waits) {
-      Lineage wanted = wanted(read.binding, read.reading, read.scope);
-      read.areOfThen(List.of(moment), wanted, words);
+      read.areOfThen(List.of(moment), read.wanted(), words);
     }
   }
 

@@ -23,7 +23,7 @@ final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
 
   @Override
   void leaves() {
-    transaction.leaves();
+    transaction.leaves(); // where it is in a batch, and refused since it was issued, its reads end so
     if (write != null) {
       write.inFlight();
     }

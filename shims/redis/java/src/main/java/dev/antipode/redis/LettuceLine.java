@@ -222,7 +222,7 @@ final class LettuceLine<K, V> {
     List<LettuceLooks<K, V>> taken = waiting;
     waiting = new ArrayList<>();
     taken.forEach(each -> each.call().leaves());
-    taken.removeIf(each -> each.call().ids().isEmpty()); // each would take a step of the stack, for nothing
+    taken.removeIf(each -> !each.call().mayWait(false)); // each would take a step of the stack, for nothing
     return taken;
   }
 

@@ -42,7 +42,7 @@ final class LettuceLooks<K, V> {
     return call;
   }
 
-  /** A read of a batch shares it. */
+  /** What reads, or may, and is in a batch shares it. */
   void sharedBy(RedisCommand<K, V, ?> read) {
     synchronized (batched) {
       batched.add(read);
@@ -51,7 +51,7 @@ final class LettuceLooks<K, V> {
 
   /** The batch is about to leave: where nobody answers, its reads have waited in vain, unless the policies let them go on. */
   void endBatched() {
-    if (!call.isUnanswered()) {
+    if (!call.isUnanswered() && !call.isRefused()) {
       return;
     }
     try {

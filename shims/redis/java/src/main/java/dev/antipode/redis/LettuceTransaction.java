@@ -78,11 +78,20 @@ final class LettuceTransaction<K, V> {
     return read;
   }
 
-  /** EXEC is sent: what its reads have to show by now was waited for before MULTI, or is not any more (SHIM-48). */
-  synchronized void leaves() {
-    reads.leave(binding);
+  /**
+   * EXEC is sent: what its reads have to show by now was waited for before MULTI, or is not any more (SHIM-48).
+   *
+   * @return why they are refused, and the transaction is not to be executed; null where it is
+   */
+  synchronized BarrierException leaves() {
     ReadCall before = looks == null ? null : looks.call();
+    try {
+      reads.leave(binding);
+    } catch (BarrierException refused) {
+      return refused;
+    }
     reads.forEach(each -> each.waitedWith(before, LATE));
+    return null;
   }
 
   synchronized WriteCall write() {

@@ -42,6 +42,9 @@ final class LettuceWrite<K, V, T> extends LettuceAsked<K, V, T> {
       Runnable end) {
     LettuceLooks<K, V> ofBatch = looks == null ? null : line.inBatch(looks);
     if (looks == null || ofBatch != null) {
+      if (ofBatch != null) {
+        ofBatch.sharedBy(command);
+      }
       send.accept(ofBatch);
       return false;
     }

@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.BarrierException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
@@ -16,7 +17,7 @@ import java.util.List;
 final class ReadCall {
   private final Binding binding;
   private final Reading reading; // null where none collects
-  private final Lineage after; // what it waits for in the place of what the scope holds; null for that
+  private final Reading after; // whose lineage it waits for in the place of what the scope holds; null for that
   private final LineageScope scope;
   private final boolean waits; // for what the scope holds
   private final boolean merges;
@@ -28,10 +29,11 @@ final class ReadCall {
   private Visibility trouble; // why the writes are not visible, once it has given up
   private boolean isUnanswered;
   private boolean isPast; // nothing was waited for, and nothing can be
+  private BarrierException refused; // its store is misspelt in what it has to see; null where it may be sent
   private Lineage merged = Lineage.EMPTY;
   private WriteId covers; // the position that goes into lineages; null for none
 
-  private ReadCall(Binding binding, Reading reading, Lineage after, LineageScope scope, boolean waits, boolean merges) {
+  private ReadCall(Binding binding, Reading reading, Reading after, LineageScope scope, boolean waits, boolean merges) {
     this.binding = binding;
     this.reading = reading;
     this.after = after;
@@ -42,10 +44,23 @@ final class ReadCall {
     leaves();
   }
 
-  /** What a read that is sent now has to do besides reading; null where it is a plain one (SHIM-12). */
+  /**
+   * What a read that is sent now has to do besides reading; null where it is a plain one (SHIM-12).
+   *
+   * @throws BarrierException where it is not to be sent at all ({@link #check})
+   */
   static ReadCall of(Binding binding) {
+    ReadCall call = unsure(binding);
+    if (call != null) {
+      call.check();
+    }
+    return call;
+  }
+
+  /** The same where it is not known yet whether anything is read: behind a MULTI. */
+  static ReadCall unsure(Binding binding) {
     ReadCall call = queued(binding);
-    return call == null || call.collects() || !call.ids.isEmpty() ? call : null;
+    return call == null || call.collects() || call.mayWait(false) ? call : null;
   }
 
   /** The same for one that is sent later: what its scope holds by then nobody knows yet. */
@@ -56,7 +71,7 @@ final class ReadCall {
       return null;
     }
     LineageScope scope = LineageScope.current();
-    Lineage after = binding.follows() || reading == null ? null : reading.after().orElse(null);
+    Reading after = binding.follows() || reading == null || reading.after().isEmpty() ? null : reading;
     boolean waits = after == null && binding.waits() && scope != null && !binding.follows(); // REC-12: nothing waits then
     boolean merges = isMerging && scope != null;
     boolean isPlain = reading == null && !waits && !merges;
@@ -66,22 +81,38 @@ final class ReadCall {
   /** What others queued is sent now, or its replies are taken: for what that waits besides; null for nothing (BAR-51). */
   static ReadCall sending(Binding binding) {
     ReadCall own = queued(binding);
-    return own == null || own.ids.isEmpty() ? null : new ReadCall(binding, null, own.after, own.scope, own.waits, false);
+    return own == null || !own.mayWait(false) ? null : new ReadCall(binding, null, own.after, own.scope, own.waits, false);
   }
 
-  /** It is sent now: what it waits for is what its scope holds by now, and its time begins. */
+  /** It is sent now: what it waits for is what its scope holds by now, and its time begins. Ask {@link #check} next. */
   void leaves() {
-    Lineage all = after != null ? after : waits ? scope.held() : Lineage.EMPTY;
-    ids = all.ofStore(binding.store().name());
+    ids = List.of();
+    refused = null;
+    try {
+      ids = WaitOnRead.required(binding.store(), after, scope, waits);
+    } catch (BarrierException misspelt) {
+      refused = misspelt;
+    }
     began = System.nanoTime();
     long own = began + timeout.toNanos();
     boolean isTightened = scope != null && scope.deadline().isPresent() && scope.deadline().getAsLong() - own < 0;
     deadline = isTightened ? scope.deadline().getAsLong() : own;
   }
 
-  /** Whether it may have to wait, by the time it is sent. */
-  boolean mayWait() {
-    return waits || !ids.isEmpty();
+  /** Throws where it is not to be sent: its store is misspelt in what it has to see first (BAR-51). */
+  void check() {
+    if (refused != null) {
+      throw refused;
+    }
+  }
+
+  boolean isRefused() {
+    return refused != null;
+  }
+
+  /** Whether it has to wait, or is refused; with {@code later} whether it may have to by the time it is sent. */
+  boolean mayWait(boolean later) {
+    return later && waits || !ids.isEmpty() || isRefused();
   }
 
   List<WriteId> ids() {
@@ -261,6 +292,7 @@ final class ReadCall {
     if (merges) {
       scope.transferRead(merged);
     }
+    check();
     if (trouble == null) {
       return;
     }

@@ -32,6 +32,7 @@ final class ReadCalls {
    * They are sent now: each waits for what its scope holds by now, and for what that of who sends them does (BAR-51).
    *
    * @return the one that waits as who sends them has to; null where nothing has to
+   * @throws dev.antipode.BarrierException where they are not to be sent at all ({@link ReadCall#check})
    */
   ReadCall leave(Binding binding) {
     ReadCall sending = areAny && binding.records() ? ReadCall.sending(binding) : null;
@@ -39,6 +40,7 @@ final class ReadCalls {
       calls.add(sending);
     }
     calls.forEach(ReadCall::leaves);
+    calls.forEach(ReadCall::check);
     return sending == null ? null : calls.stream().filter(sending::waitsLike).findFirst().orElse(null);
   }
 

@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.BarrierException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Reading;
@@ -24,6 +25,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
@@ -205,9 +207,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       }
     } else if (records) {
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
-      ReadCall read = Commands.mayRead(kind, words) ? line.call(binding) : null;
-      LettuceLooks<K, V> first = read == null ? null : new LettuceLooks<>(binding, line, read);
       try {
+        ReadCall read = Commands.mayRead(kind, words) ? line.call(binding) : null;
+        LettuceLooks<K, V> first = read == null ? null : new LettuceLooks<>(binding, line, read);
         return LettuceWrite.start(first, line, command, call, mayMulti(), looks -> sendAsked(new LettuceWrite<>(
             command, line, call, words, looks, wire(words, call), shown(command, words, call::sawBeside))), end);
       } catch (RuntimeException error) {
@@ -291,7 +293,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       end.run();
       return;
     }
-    ReadCall call = binding.records() ? ReadCall.of(binding) : null;
+    ReadCall call = binding.records() ? ReadCall.unsure(binding) : null;
     LettuceLooks<K, V> looks = call == null ? null : new LettuceLooks<>(binding, line, call);
     Runnable opening = () -> {
       try {
@@ -327,7 +329,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     super.dispatch(command);
   }
 
-  private void queue(LettuceTransaction<K, V> open, RedisCommand<K, V, ?> command, Words words) {
+  private <T> void queue(LettuceTransaction<K, V> open, RedisCommand<K, V, T> command, Words words) {
     if (Commands.name(words).equals("RESET")) {
       open.reset();
     }
@@ -336,25 +338,22 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     WriteCall write = writes ? open.writes(kind, words) : null;
     ReadCall read = Commands.mayRead(kind, words) ? open.reads() : null;
     open.queued(words, writes);
-    if (!binding.beside().concerns(words)) {
-      super.dispatch(command);
-    } else if (writes) {
-      super.dispatch(part(command, words, write, write == null ? nowhere -> {} : write::sawBeside));
-    } else {
-      super.dispatch(part(command, words, null, read == null ? nowhere -> {} : read::sawBeside));
-    }
+    Consumer<Lineage> reading = writes || read == null ? nowhere -> {} : read::sawBeside;
+    Consumer<Lineage> found = write == null ? reading : write::sawBeside;
+    super.dispatch(binding.beside().concerns(words) ? part(command, words, write, found) : command);
   }
 
   private <T> void execute(RedisCommand<K, V, T> command, Runnable end) {
     LettuceTransaction<K, V> ended = transaction;
-    if (ended != null && command.isDone()) { // given up before its turn: the server must not keep it open
-      discard(new AsyncCommand<>(new Command<>(CommandType.DISCARD, new StatusOutput<>(codec))), end);
+    BarrierException refused = ended == null ? null : ended.leaves();
+    if (ended != null && (refused != null || command.isDone())) { // given up before its turn: the server must not keep it open
+      AsyncCommand<K, V, String> instead = new AsyncCommand<>(new Command<>(CommandType.DISCARD, new StatusOutput<>(codec)));
+      RuntimeException reason = refused == null ? new CancellationException() : refused;
+      instead.onComplete((value, error) -> command.completeExceptionally(reason));
+      discard(instead, end);
       return;
     }
     try {
-      if (ended != null) {
-        ended.leaves();
-      }
       if (ended == null || ended.isPlain()) {
         super.dispatch(command);
       } else {

@@ -1,7 +1,6 @@
 package dev.antipode.redis;
 
 import dev.antipode.ConfigurationException;
-import dev.antipode.shim.FollowedRead;
 import java.time.Duration;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.Connection;
@@ -82,7 +81,8 @@ final class RecordingExecutor implements CommandExecutor {
       return plain.executeCommand(command);
     }
     if (kind == Commands.Kind.READ) {
-      return read(command, words);
+      return JedisReads.read(
+          binding, command, words, sent -> (sent == command ? plain : recording).executeCommand(sent));
     }
     if (!binding.records()) {
       return unrecorded(command, words);
@@ -95,36 +95,6 @@ final class RecordingExecutor implements CommandExecutor {
       Exchange.failed(call, error);
       throw error;
     }
-  }
-
-  private <T> T read(CommandObject<T> command, Words words) {
-    ReadCall call = binding.records() ? ReadCall.of(binding) : null;
-    FollowedRead followed = binding.follows() ? FollowedRead.of(binding.store()) : null;
-    NotedReads noted = NotedReads.of(binding);
-    if (noted == null) {
-      return read(command, words, call, followed, null);
-    }
-    try {
-      T value = read(command, words, call, followed, noted);
-      noted.over(call == null ? null : call.covers());
-      return value;
-    } finally {
-      noted.failed(); // where it was not over before
-    }
-  }
-
-  private <T> T read(
-      CommandObject<T> command, Words words, ReadCall call, FollowedRead followed, NotedReads noted) {
-    T value = call == null && noted == null
-        ? unrecorded(command, words)
-        : recording.executeCommand(new Exchange.Recorded<>(command, null, call, noted));
-    if (followed != null) { // before it is merged what the value depends on
-      JedisReads.came(followed, binding, command, value);
-    }
-    if (call != null) {
-      call.finish();
-    }
-    return value;
   }
 
   private <T> T unrecorded(CommandObject<T> command, Words words) {

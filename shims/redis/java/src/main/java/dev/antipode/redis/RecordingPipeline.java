@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.BarrierException;
 import dev.antipode.shim.FollowedRead;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -66,7 +67,7 @@ public final class RecordingPipeline extends AbstractPipeline {
     }
     hasReads |= kind == Commands.Kind.READ;
     Words wire = binding.beside().wire(words, write);
-    boolean mayWait = mayRead && (binding.waits() || (read != null && read.mayWait()));
+    boolean mayWait = mayRead && (binding.waits() || (read != null && read.mayWait(true)));
     if (mayWait || !unsent.isEmpty()) {
       unsent.add(wire);
     } else {
@@ -78,9 +79,17 @@ public final class RecordingPipeline extends AbstractPipeline {
     return response;
   }
 
-  /** Sends what is left, behind what its reads have to wait for by now; what was sent before is answered first then. */
+  /**
+   * Sends what is left, behind what its reads have to wait for by now; what was sent before is answered first then. Nothing of
+   * it is sent where a read is refused, which the reads' end says.
+   */
   private void sendRest() {
-    ReadCall sending = reads.leave(binding);
+    ReadCall sending;
+    try {
+      sending = reads.leave(binding);
+    } catch (BarrierException refused) {
+      return;
+    }
     if (!unsent.isEmpty() && reads.haveToWait()) {
       settle(queued.size() - unsent.size(), false);
       reads.forEach(each -> Reads.waitOn(binding, connection, each, true));
@@ -162,7 +171,7 @@ public final class RecordingPipeline extends AbstractPipeline {
     }
     try {
       sendRest();
-      settle(queued.size(), true);
+      settle(queued.size() - unsent.size(), true);
       if (followed != null) {
         followed.over(binding.server());
       }

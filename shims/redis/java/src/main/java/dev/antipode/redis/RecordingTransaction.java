@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.BarrierException;
 import dev.antipode.shim.FollowedRead;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -23,7 +24,6 @@ import redis.clients.jedis.util.IOUtils;
 public final class RecordingTransaction extends AbstractTransaction {
   private record Queued(
       Words command, boolean writes, boolean reads, ReadCall read, Words wire, Response<?> response) {}
-
 
   private final Connection connection;
   private final Binding binding;
@@ -102,7 +102,8 @@ public final class RecordingTransaction extends AbstractTransaction {
     Commands.Kind kind = Commands.classify(words);
     try {
       if (kind == Commands.Kind.READ) {
-        return Response.of(readAtOnce(command, words));
+        return Response.of(JedisReads.read(
+            binding, command, words, sent -> Exchange.execute(binding, connection, sent, false)));
       }
       if (kind == Commands.Kind.OTHER || !binding.records()) {
         CommandObject<T> sent =
@@ -111,43 +112,14 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
       try {
-        return Response.of(
-            Exchange.execute(
-                binding,
-                connection,
-                new Exchange.Recorded<>(command, call, Commands.mayRead(kind, words) ? ReadCall.of(binding) : null),
-                false));
+        ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding) : null;
+        return Response.of(Exchange.execute(binding, connection, new Exchange.Recorded<>(command, call, read), false));
       } catch (RuntimeException | Error error) {
         Exchange.failed(call, error);
         throw error;
       }
     } catch (JedisDataException error) {
       return Response.error(error);
-    }
-  }
-
-  private <T> T readAtOnce(CommandObject<T> command, Words words) {
-    ReadCall call = binding.records() ? ReadCall.of(binding) : null;
-    NotedReads own = NotedReads.of(binding);
-    boolean isPlain = call == null && own == null && !binding.beside().answers(words);
-    CommandObject<T> sent = isPlain ? command : new Exchange.Recorded<>(command, null, call, own);
-    FollowedRead read = binding.follows() ? FollowedRead.of(binding.store()) : null;
-    try {
-      T value = Exchange.execute(binding, connection, sent, false);
-      if (read != null) {
-        JedisReads.came(read, binding, command, value);
-      }
-      if (call != null) {
-        call.finish();
-      }
-      if (own != null) {
-        own.over(call == null ? null : call.covers());
-      }
-      return value;
-    } finally {
-      if (own != null) {
-        own.failed(); // where it was not over before
-      }
     }
   }
 
@@ -232,7 +204,14 @@ public final class RecordingTransaction extends AbstractTransaction {
 
   /** Waits where a read has to, and queues at the server; what that says. */
   private List<Object> send(WriteCall written) {
-    reads.leave(binding);
+    try {
+      reads.leave(binding);
+    } catch (BarrierException refused) {
+      if (inWatch) {
+        unwatch(); // the connection goes back to its pool
+      }
+      throw refused;
+    }
     reads.forEach(each -> Reads.waitOn(binding, connection, each, !inWatch));
     connection.sendCommand(Protocol.Command.MULTI);
     boolean isOpen = false;

@@ -7,6 +7,7 @@ import dev.antipode.Antipode;
 import dev.antipode.BarrierException;
 import dev.antipode.BarrierOptions;
 import dev.antipode.BarrierResult;
+import dev.antipode.BarrierUnprovenException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
@@ -18,7 +19,9 @@ import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Protocol;
@@ -311,6 +314,50 @@ class ReadsTest extends WithClients {
   }
 
   /** An address may come to lead to another server, while our own open connection stays at the old one. */
+  @Test
+  void whatReadsIsNotSent_whereItsStoreIsMisspelt_BAR_51() {
+    TestClient posts = posts(options().waitOnRead(true));
+    WriteId own = written(posts, "k", "v").ids().get(0);
+    String misspelt = STORE.toUpperCase(Locale.ROOT);
+    Lineage lineage = Lineage.of(new WriteId(misspelt, own.key(), own.version()));
+    try (LineageScope scope = Antipode.scope(lineage)) {
+      assertRefused(() -> posts.call("EVAL", "return redis.call('SET', KEYS[1], 'sent')", "1", "by a script"));
+      try (TestClient.Transaction transaction = posts.transaction()) {
+        transaction.watch("k");
+        transaction.multi();
+        transaction.add("GET", "k");
+        transaction.add("SET", "in a transaction", "sent");
+        assertRefused(transaction::exec);
+      }
+      assertThat(scope.lineage()).isEqualTo(lineage);
+      assertThat(scope.pending()).isEmpty();
+      try (TestClient.Batch batch = posts.batch()) {
+        assertRefused(() -> {
+          for (Object reply : batch.add("SET", "before", "sent").add("GET", "k").send()) {
+            if (reply instanceof RuntimeException refused) {
+              throw refused;
+            }
+          }
+        });
+      }
+      assertThat(scope.lineage().ofStore(STORE)).isNotEmpty();
+      assertThat(scope.lineage().isComplete()).isTrue();
+    }
+    assertThat(servers.client("a").exists("by a script", "in a transaction")).isZero();
+    servers.client("a").set("k", "another");
+    try (TestClient.Transaction transaction = posts.transaction()) {
+      transaction.multi();
+      transaction.add("SET", "in another", "sent");
+      assertThat(transaction.exec()).as("nothing is watched any more").isNotNull();
+    }
+    assertThat(posts.call("GET", "k")).isEqualTo("another");
+  }
+
+  private static void assertRefused(ThrowingCallable work) {
+    assertThatThrownBy(work).isInstanceOfSatisfying(
+        BarrierUnprovenException.class, refused -> assertThat(refused.code()).isEqualTo("AP107"));
+  }
+
   @Test
   void anAddressThatMovesIsFollowed_BAR_55() {
     Antipode.configure(Settings.defaults().reconnect(Duration.ofMillis(200)));
