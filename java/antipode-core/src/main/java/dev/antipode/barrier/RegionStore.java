@@ -1,6 +1,9 @@
 package dev.antipode.barrier;
 
+import dev.antipode.LineageScope;
+import dev.antipode.Reading;
 import dev.antipode.StoreOptions;
+import dev.antipode.WriteId;
 import dev.antipode.barrier.Discovery.Whose;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.shim.RegisteredStore;
@@ -8,6 +11,8 @@ import dev.antipode.shim.Registry;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Shim;
 import dev.antipode.shim.StoreFactory;
+import dev.antipode.shim.WaitOnRead;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;
@@ -57,6 +62,16 @@ public final class RegionStore extends RegisteredStore {
   /** Return a registered store as the engine made it. */
   public static RegionStore of(RegisteredStore store) {
     return (RegionStore) store;
+  }
+
+  @Override
+  protected List<WriteId> required(Reading reading, LineageScope scope, boolean waits) {
+    return WaitOnRead.required(this, reading, scope, waits);
+  }
+
+  @Override
+  protected boolean awaitRead(Server server, Duration timeout, Reading reading, LineageScope scope, boolean waits) {
+    return WaitOnRead.waitFirst(server, timeout, reading, scope, waits);
   }
 
   @Override

@@ -1,11 +1,14 @@
 package dev.antipode.history;
 
+import dev.antipode.Key;
 import dev.antipode.Lineage;
 import dev.antipode.observer.MessageObserver;
 import dev.antipode.observer.ObservedScope;
 import dev.antipode.observer.ObservedStore;
 import dev.antipode.observer.Observer;
+import dev.antipode.observer.ReadObserver;
 import dev.antipode.observer.WriteObserver;
+import java.util.Collection;
 import java.util.List;
 
 /** Has the recorder record what the lower rooms say, where a history is recorded (HIST-23). */
@@ -46,6 +49,12 @@ public final class HistoryObserver implements Observer {
   public MessageObserver observeMessage(ObservedScope sender) {
     Recorder recorder = Recorder.current();
     return recorder == null ? null : recorder.message(sender);
+  }
+
+  @Override
+  public ReadObserver observeRead(ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys) {
+    Recorder recorder = scope == null || !store.records() ? null : Recorder.current();
+    return recorder == null ? null : recorder.read(scope, store, lineage);
   }
 
   @Override

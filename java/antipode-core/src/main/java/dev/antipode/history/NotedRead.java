@@ -4,18 +4,20 @@ import dev.antipode.Lineage;
 import dev.antipode.WriteId;
 import dev.antipode.history.HistoryOrder.Line;
 import dev.antipode.history.HistoryOrder.Step;
-import dev.antipode.shim.RegisteredStore;
+import dev.antipode.observer.ObservedStore;
+import dev.antipode.observer.ReadObserver;
+import dev.antipode.observer.ReadReply;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /** One read, from before it is sent until its reply is there. What is said after the first word of its end is nothing. */
-public final class NotedRead {
+public final class NotedRead implements ReadObserver {
   private final Recorder recorder;
-  private final RegisteredStore store;
+  private final ObservedStore store;
   private final Step step;
 
-  NotedRead(Recorder recorder, RegisteredStore store, Step step) {
+  NotedRead(Recorder recorder, ObservedStore store, Step step) {
     this.recorder = recorder;
     this.store = store;
     this.step = step;
@@ -53,13 +55,18 @@ public final class NotedRead {
     return fields;
   }
 
+  @Override
+  public void returned(ReadReply reply, WriteId covers) {
+    over(reply.values().stream().map(each -> new Seen(each.key(), each.content(), each.version())).toList(), covers);
+  }
+
   /** What it saw could not be told: that is said. */
   public void untold(RuntimeException error) {
     recorder.finish(step, List.of(), true);
     recorder.failed(error);
   }
 
-  /** There is no reply. */
+  @Override
   public void failed() {
     recorder.finish(step, List.of(), true);
   }

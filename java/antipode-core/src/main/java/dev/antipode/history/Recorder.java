@@ -98,7 +98,7 @@ public final class Recorder {
   /** A read is about to be sent; null where no history is recorded, or outside of scopes. */
   public static NotedRead noteRead(RegisteredStore store, LineageScope scope) {
     Recorder recorder = scope == null ? null : current();
-    return recorder == null || !store.records() ? null : recorder.read(scope, store);
+    return recorder == null || !store.records() ? null : recorder.read(scope, store, scope.held());
   }
 
   /** The settings are others: a store may be off from now on, or for a while (HIST-31). */
@@ -117,8 +117,8 @@ public final class Recorder {
     return step == null ? null : new NotedWrite(this, store, step);
   }
 
-  private NotedRead read(LineageScope scope, RegisteredStore store) {
-    Step step = begun(scope, scope.held());
+  NotedRead read(ObservedScope scope, ObservedStore store, Lineage lineage) {
+    Step step = begun(scope, lineage);
     return step == null ? null : new NotedRead(this, store, step);
   }
 

@@ -4,35 +4,30 @@ import dev.antipode.Key;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
-import dev.antipode.Reading;
 import dev.antipode.Rest;
 import dev.antipode.ScopeLog;
 import dev.antipode.StoreOptions;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
-import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.history.Changed;
 import dev.antipode.history.Content;
-import dev.antipode.history.NotedRead;
-import dev.antipode.history.Recorder;
-import dev.antipode.history.Seen;
+import dev.antipode.observer.ReadReply;
 import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Capabilities.Versions;
-import dev.antipode.shim.FollowedRead;
+import dev.antipode.shim.Read;
+import dev.antipode.shim.ReadValue;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
-import dev.antipode.shim.WaitOnRead;
 import dev.antipode.shim.Write;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.Map;
 
 /**
  * A client of one server of the embedded store. What it writes joins the current scope's lineage; inside {@code
  * reading()} what it reads is collected.
  */
 public final class MemoryClient {
-  private record Read(Cell cell, Ordered position) {}
+  private record Found(Cell cell, Ordered position) {}
 
   private final Target target;
   private final RegisteredStore store;
@@ -82,61 +77,38 @@ public final class MemoryClient {
   }
 
   private byte[] read(Key key) {
-    Reading reading = Reading.current();
-    LineageScope scope = LineageScope.current();
-    NotedRead noted = scope != null && Recorder.isOn() ? Recorder.noteRead(store, scope) : null;
-    try {
-      return read(key, reading, scope, noted);
-    } finally {
-      if (noted != null) { // where it was not over before
-        noted.failed();
+    try (Read read = store.read(waitsOnRead, isOfObjects() ? List.of(key) : null)) {
+      read.await(server, store.timeout());
+      Found found = target.log().reading(target.node(), key, node -> found(node, key));
+      if (read.isObserved()) {
+        List<ReadValue> values = List.of(value(key, found, read.collects()));
+        read.returned(new ReadReply(server, values, () -> value(found), () -> value(readAgain(key))));
       }
+      return value(found);
     }
   }
 
-  private byte[] read(Key key, Reading reading, LineageScope scope, NotedRead noted) {
-    WaitOnRead.waitFirst(server, store.timeout(), reading, scope, waitsOnRead);
-    FollowedRead followed = store.isDryRun() ? FollowedRead.of(store, isOfObjects() ? List.of(key) : null) : null;
-    Read read = target.log().reading(target.node(), key, node -> found(node, key));
-    if (followed != null) {
-      boolean isExact = isOfObjects() && read.cell != null;
-      followed.over(
-          server, () -> value(read), () -> value(readAgain(key)), isExact ? Map.of(key, read.cell.version()) : Map.of());
-    }
-    boolean merges = scope != null && ProcessSettings.inForce().autoMerge() && store.records();
-    if (noted != null) {
-      tell(noted, key, read, reading != null || merges);
-    }
-    if (reading != null || merges) {
-      Lineage depends = depends(key, read);
-      if (reading != null) {
-        reading.saw(depends);
-      }
-      if (merges) {
-        scope.transferRead(depends);
-      }
-    }
-    return value(read);
-  }
-
-  private static Read found(Node node, Key key) {
-    return new Read(node.data.get(key), new Ordered(node.epoch, node.counter));
+  private static Found found(Node node, Key key) {
+    return new Found(node.data.get(key), new Ordered(node.epoch, node.counter));
   }
 
   /** What the server shows now: what dry-run reads chooses nothing in monkey mode (MONKEY-6). */
-  private Read readAgain(Key key) {
+  private Found readAgain(Key key) {
     return target.log().looking(target.node(), node -> found(node, key));
   }
 
-  private static byte[] value(Read read) {
-    return read.cell == null ? null : read.cell.value();
+  private static byte[] value(Found found) {
+    return found.cell == null ? null : found.cell.value();
   }
 
-  /** A recorded history is told what was read: each value says which write it is (HIST-28). */
-  private void tell(NotedRead noted, Key key, Read read, boolean depends) {
-    WriteId version = read.cell == null ? null : store.writeId(isOfObjects() ? key : Key.EMPTY, read.cell.version());
-    WriteId covers = depends && !isOfObjects() ? store.writeId(Key.EMPTY, read.position) : null;
-    noted.over(List.of(new Seen(key, content(value(read)), version)), covers);
+  /** What was found: each value says which write it is, and where somebody depends on it, what it depends on (SHIM-13). */
+  private ReadValue value(Key key, Found found, boolean collects) {
+    Cell cell = found.cell;
+    WriteId version = cell == null ? null : store.writeId(isOfObjects() ? key : Key.EMPTY, cell.version());
+    WriteId covers = collects && !isOfObjects() ? store.writeId(Key.EMPTY, found.position) : null;
+    String text = cell == null ? "" : cell.lineage();
+    Lineage beside = collects ? AtRest.lineage(text, store.name(), store.options().lineageIn()) : null;
+    return new ReadValue(key, content(value(found)), version, covers, beside, true);
   }
 
   private static Content content(byte[] value) {
@@ -146,16 +118,6 @@ public final class MemoryClient {
   /** Whether writes are known by their objects. */
   private boolean isOfObjects() {
     return target.log().versions() != Versions.POSITION;
-  }
-
-  /** The lineage beside a value, with an identifier that covers the value itself (SHIM-13). */
-  private Lineage depends(Key key, Read read) {
-    String text = read.cell == null ? "" : read.cell.lineage();
-    Lineage rest = AtRest.lineage(text, store.name(), store.options().lineageIn());
-    if (target.log().versions() == Versions.POSITION) {
-      return rest.including(WriteId.position(store.name(), read.position.epoch(), read.position.counter()));
-    }
-    return read.cell == null ? rest : rest.including(store.writeId(key, read.cell.version()));
   }
 
   private void write(Key key, byte[] value) {

@@ -11,6 +11,9 @@ public interface ObservedStore {
   /** Return whether its writes and reads count at all: its mode is another one than off. */
   boolean records();
 
+  /** Return whether its barriers and reads are followed and recorded, and nothing waits (REC-12). */
+  boolean isDryRun();
+
   /** Return whether its shim tells a recorded history what reads see. */
   boolean notesReads();
 

@@ -1,7 +1,9 @@
 package dev.antipode.observer;
 
+import dev.antipode.Key;
 import dev.antipode.Lineage;
 import dev.antipode.ScopeKind;
+import java.util.Collection;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -35,6 +37,17 @@ public interface Observer {
    * @param lineage what the scope carried then
    */
   default WriteObserver observeWrite(ObservedScope scope, ObservedStore store, Lineage lineage) {
+    return null;
+  }
+
+  /**
+   * Return who is told what a read that is about to be sent returned; null for nobody. Every observer that wants it is told.
+   *
+   * @param scope the scope that makes it; null outside any
+   * @param lineage what the scope carries
+   * @param keys of a store of objects, those that are read; null where nobody knows them
+   */
+  default ReadObserver observeRead(ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys) {
     return null;
   }
 

@@ -1,9 +1,12 @@
 package dev.antipode.observer;
 
+import dev.antipode.Key;
 import dev.antipode.Lineage;
 import dev.antipode.Logs;
 import dev.antipode.ScopeKind;
+import dev.antipode.WriteId;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
 import java.util.ServiceConfigurationError;
@@ -66,6 +69,21 @@ public final class Observers {
     return found;
   }
 
+  /** Two who are told what becomes of a read. */
+  private record Both(ReadObserver one, ReadObserver other) implements ReadObserver {
+    @Override
+    public void returned(ReadReply reply, WriteId covers) {
+      one.returned(reply, covers);
+      other.returned(reply, covers);
+    }
+
+    @Override
+    public void failed() {
+      one.failed();
+      other.failed();
+    }
+  }
+
   /** Every observer, as one. */
   private record All(List<Observer> observers) implements Observer {
     private void tell(Consumer<Observer> event) {
@@ -119,6 +137,16 @@ public final class Observers {
     @Override
     public WriteObserver observeWrite(ObservedScope scope, ObservedStore store, Lineage lineage) {
       return first(each -> each.observeWrite(scope, store, lineage));
+    }
+
+    @Override
+    public ReadObserver observeRead(ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys) {
+      ReadObserver all = null;
+      for (Observer each : observers) {
+        ReadObserver own = each.observeRead(scope, store, lineage, keys);
+        all = all == null || own == null ? (own == null ? all : own) : new Both(all, own);
+      }
+      return all;
     }
 
     @Override

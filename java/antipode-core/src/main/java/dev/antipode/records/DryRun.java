@@ -1,13 +1,19 @@
 package dev.antipode.records;
 
+import dev.antipode.Key;
+import dev.antipode.Lineage;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.observer.FollowedBarrier;
 import dev.antipode.observer.ObservedScope;
+import dev.antipode.observer.ObservedStore;
 import dev.antipode.observer.Observer;
+import dev.antipode.observer.ReadObserver;
 import dev.antipode.observer.WriteSite;
+import dev.antipode.shim.FollowedRead;
 import dev.antipode.telemetry.CallSite;
+import java.util.Collection;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -36,6 +42,11 @@ public final class DryRun implements Observer {
   @Override
   public void onBarrierEnforced() {
     Records.countEnforced();
+  }
+
+  @Override
+  public ReadObserver observeRead(ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys) {
+    return store.isDryRun() ? FollowedRead.of(store, keys) : null;
   }
 
   @Override

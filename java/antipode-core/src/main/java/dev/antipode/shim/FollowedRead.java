@@ -12,6 +12,9 @@ import dev.antipode.barrier.BarrierLooks;
 import dev.antipode.barrier.FollowedWrite;
 import dev.antipode.barrier.Following;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.observer.ObservedStore;
+import dev.antipode.observer.ReadObserver;
+import dev.antipode.observer.ReadReply;
 import dev.antipode.records.Counts;
 import dev.antipode.records.Digests;
 import dev.antipode.records.Findings;
@@ -22,6 +25,7 @@ import dev.antipode.telemetry.Telemetry;
 import io.opentelemetry.api.trace.Span;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -34,11 +38,11 @@ import java.util.function.Supplier;
  * <p>A shim asks {@link #of} before it sends a read of a store in dry-run, and tells what it got by {@link #over}. Neither
  * throws, waits, or asks a server.
  */
-public final class FollowedRead {
+public final class FollowedRead implements ReadObserver {
   /** Entries of objects that one read is followed for, at most, where the shim does not know which keys it reads. */
   private static final int MOST_OBJECTS = 16;
 
-  private final RegisteredStore store;
+  private final ObservedStore store;
   private final List<WriteId> ids;
   private final Map<String, Object> head;
   private final Span span;
@@ -50,7 +54,7 @@ public final class FollowedRead {
   private Ordered seen;
 
   private FollowedRead(
-      RegisteredStore store, List<WriteId> ids, Map<String, Object> head, Span span, String site, BarrierLooks looks) {
+      ObservedStore store, List<WriteId> ids, Map<String, Object> head, Span span, String site, BarrierLooks looks) {
     this.looks = looks;
     this.store = store;
     this.ids = ids;
@@ -60,7 +64,7 @@ public final class FollowedRead {
   }
 
   /** Called before a read of a store in dry-run is sent; null where nothing follows it. */
-  public static FollowedRead of(RegisteredStore store) {
+  public static FollowedRead of(ObservedStore store) {
     return of(store, null);
   }
 
@@ -69,7 +73,7 @@ public final class FollowedRead {
    *
    * @param keys of a store of objects, those that are read; null where nobody knows them
    */
-  public static FollowedRead of(RegisteredStore store, Collection<Key> keys) {
+  public static FollowedRead of(ObservedStore store, Collection<Key> keys) {
     try {
       return begin(store, keys);
     } catch (RuntimeException | Error error) {
@@ -85,7 +89,7 @@ public final class FollowedRead {
         "a read could not be followed: " + error + " at " + Arrays.stream(error.getStackTrace()).limit(2).toList());
   }
 
-  private static FollowedRead begin(RegisteredStore store, Collection<Key> keys) {
+  private static FollowedRead begin(ObservedStore store, Collection<Key> keys) {
     Counts.add("reads", "", store.name());
     Records.start();
     Span span = Span.current();
@@ -118,6 +122,22 @@ public final class FollowedRead {
 
   private static boolean isOf(WriteId id, Key key) {
     return id.key().equals(key) || id.key().equals(key.hashed());
+  }
+
+  @Override
+  public void returned(ReadReply reply, WriteId covers) {
+    Map<Key, Version> versions = new HashMap<>();
+    for (ReadValue each : reply.values()) {
+      if (each.version() != null) {
+        versions.put(each.key(), each.version().version());
+      }
+    }
+    over((Server) reply.server(), reply.shown(), reply.again(), versions);
+  }
+
+  @Override
+  public void failed() {
+    // it is followed no further
   }
 
   /** The reply has come from this server; what it was cannot be compared. */

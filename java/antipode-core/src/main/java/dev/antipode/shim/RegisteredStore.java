@@ -2,8 +2,10 @@ package dev.antipode.shim;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.Key;
+import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.Ordered;
+import dev.antipode.Reading;
 import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.Version;
@@ -229,6 +231,25 @@ public abstract class RegisteredStore implements Store, ObservedStore {
     shim.forget();
   }
 
+  // Reads
+
+  /**
+   * Begins a read.
+   *
+   * @param waitsOnRead whether its client was wrapped so that each read waits for what the scope holds (BAR-50)
+   * @param keys of a store of objects, those that are read; null where nobody knows them
+   */
+  public Read read(boolean waitsOnRead, Collection<Key> keys) {
+    return Read.of(this, waitsOnRead, keys);
+  }
+
+  /** See {@link Read#required}. */
+  protected abstract List<WriteId> required(Reading reading, LineageScope scope, boolean waits);
+
+  /** See {@link Read#await}. */
+  protected abstract boolean awaitRead(
+      Server server, Duration timeout, Reading reading, LineageScope scope, boolean waits);
+
   // Writes
 
   /** Whether writes are recorded at all; not in mode off. */
@@ -237,7 +258,7 @@ public abstract class RegisteredStore implements Store, ObservedStore {
     return mode() != Mode.OFF;
   }
 
-  /** Whether its barriers and reads are followed and recorded, and nothing waits (REC-12). */
+  @Override
   public boolean isDryRun() {
     return mode() == Mode.DRY_RUN;
   }

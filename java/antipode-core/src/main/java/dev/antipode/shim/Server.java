@@ -1,14 +1,16 @@
 package dev.antipode.shim;
 
+import dev.antipode.observer.ObservedServer;
 import java.time.Duration;
 import java.util.Map;
 
 /** One server of a store, as its shim sees it: how it is reached, and where its proofs go (BAR-33). */
-public interface Server {
+public interface Server extends ObservedServer {
   /** The store that it belongs to. */
   RegisteredStore store();
 
   /** Its name in results and errors, as {@link Shim#address} gave it. */
+  @Override
   String address();
 
   /** How the shim reaches it: the client or URL that it was registered by. */

@@ -15,12 +15,20 @@ import dev.antipode.Reading;
 import dev.antipode.Settings;
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
+import dev.antipode.history.Recorder;
+import dev.antipode.testing.Recorded;
 import dev.antipode.testing.StoreUnderTest;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Cases about reads that wait for what their scope depends on (BAR-50, BAR-51, SHIM-44, SHIM-47, SHIM-48). */
 public interface OwnReadCases extends ConformanceCases {
@@ -169,6 +177,50 @@ public interface OwnReadCases extends ConformanceCases {
           checkEquals("v", behind(lineage, after, () -> read.apply(key)), way + ", in dry-run");
         }
       });
+    }
+  }
+
+  /** Dry-run, a recorded history and {@code reading()} are told of each read (SHIM-13, REC-12, HIST-28). */
+  @Case(queues = false)
+  default void aReadIsToldToEveryObserver(@TempDir Path folder) {
+    StoreUnderTest store = store();
+    String key = store.newKey();
+    Lineage lineage = store.written(key, "v");
+    check(store.judge(lineage).satisfied(), "no pass");
+    Object client = store.wrapClient(store.near(), store.replicas(), false);
+    Path history = folder.resolve("history");
+    Recorded recorded = new Recorded(folder.resolve("records"));
+    Antipode.configure(Antipode.settings().history(history.toString()));
+    boolean isFirst = true;
+    for (Map.Entry<String, Function<String, Object>> way : store.reads(client).entrySet()) {
+      long counted = recorded.count("reads");
+      long noted = reads(history);
+      Lineage seen;
+      try (LineageScope opened = Antipode.scope(lineage); Reading reading = Antipode.reading()) {
+        checkEquals("v", way.getValue().apply(key), way.getKey());
+        check(!opened.isClosed(), "it is closed");
+        seen = reading.lineage();
+      }
+      boolean isRead = recorded.count("reads") == counted + 1; // others may write, as far as the shim knows
+      check(isRead || !isFirst, way.getKey() + ": dry-run is not told, or more than once");
+      isFirst = false;
+      check(!seen.ofStore(store.name()).isEmpty() || !seen.isComplete(), way.getKey() + ": reading() is told nothing");
+      check(!isRead || reads(history) == noted + 1, way.getKey() + ": a recorded history is told of it not once");
+    }
+    recorded.settled();
+  }
+
+  /** Return how many reads a recorded history has so far. */
+  private static long reads(Path history) {
+    Recorder.flush();
+    try (Stream<Path> files = Files.exists(history) ? Files.list(history) : Stream.empty()) {
+      long count = 0;
+      for (Path file : files.toList()) {
+        count += Files.readAllLines(file).stream().filter(line -> line.contains("\"kind\":\"read\"")).count();
+      }
+      return count;
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
     }
   }
 }

@@ -1,0 +1,133 @@
+package dev.antipode.shim;
+
+import dev.antipode.Key;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Mode;
+import dev.antipode.Reading;
+import dev.antipode.WriteId;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.observer.Observers;
+import dev.antipode.observer.ReadObserver;
+import dev.antipode.observer.ReadReply;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * One read of a wrapped client, from before it is sent until its reply is there. A shim says once what it returned; what it
+ * waits for (BAR-50, BAR-51), what {@code reading()} and automatic merging take from it (SHIM-13), and what dry-run (REC-12) and
+ * a recorded history (HIST-28) are told is decided here.
+ *
+ * <pre>{@code
+ * try (Read read = store.read(waitsOnRead, List.of(key))) {
+ *   read.await(server, timeout);
+ *   reply = client.get(key);
+ *   read.returned(new ReadReply(server, List.of(new ReadValue(…))));
+ * }
+ * }</pre>
+ */
+public final class Read implements AutoCloseable {
+  /** A read that nobody observes and that waits for nothing: it costs nothing. */
+  public static final Read PLAIN = new Read(null, null, null, false, false, null);
+
+  private final RegisteredStore store;
+  private final Reading reading; // null where none collects
+  private final LineageScope scope;
+  private final boolean waits; // for what the scope holds
+  private final boolean merges;
+  private final ReadObserver observer; // null where nobody is told
+
+  private Read(
+      RegisteredStore store,
+      Reading reading,
+      LineageScope scope,
+      boolean waits,
+      boolean merges,
+      ReadObserver observer) {
+    this.store = store;
+    this.reading = reading;
+    this.scope = scope;
+    this.waits = waits;
+    this.merges = merges;
+    this.observer = observer;
+  }
+
+  static Read of(RegisteredStore store, boolean waitsOnRead, Collection<Key> keys) {
+    Mode mode = store.mode();
+    if (mode == Mode.OFF) {
+      return PLAIN;
+    }
+    Reading reading = Reading.current();
+    LineageScope scope = LineageScope.current();
+    boolean waits = waitsOnRead && mode == Mode.ENFORCE && scope != null;
+    boolean merges = scope != null && ProcessSettings.inForce().autoMerge();
+    ReadObserver observer = Observers.events().observeRead(scope, store, scope == null ? Lineage.EMPTY : scope.held(), keys);
+    boolean isPlain = reading == null && !waits && !merges && observer == null;
+    return isPlain ? PLAIN : new Read(store, reading, scope, waits, merges, observer);
+  }
+
+  /**
+   * Return what it has to see first, of its own store: for a shim that waits on the read's own connection.
+   *
+   * @throws dev.antipode.BarrierException where it is not to be sent, by the policies: its store is misspelt (BAR-51)
+   */
+  public List<WriteId> required() {
+    return store == null ? List.of() : store.required(reading, scope, waits);
+  }
+
+  /**
+   * Wait by the engine until the server shows what it has to see first.
+   *
+   * @param timeout tightened by the request's own deadline
+   * @return whether all of it is there; not where there is nothing, or the policies let the read go on without
+   * @throws dev.antipode.BarrierException what a barrier throws that waited in vain, by the policies
+   */
+  public boolean await(Server server, Duration timeout) {
+    return store != null && store.awaitRead(server, timeout, reading, scope, waits);
+  }
+
+  /** Return whether somebody collects what its values depend on: versions, positions and lineages at rest. */
+  public boolean collects() {
+    return reading != null || merges;
+  }
+
+  /** Return whether anybody wants to know what it returns. */
+  public boolean isObserved() {
+    return observer != null || collects();
+  }
+
+  /** Note that its reply has come, once. */
+  public void returned(ReadReply reply) {
+    List<ReadValue> values = reply.values();
+    if (observer != null) { // before it is merged what the values depend on
+      WriteId covers = values.stream().map(ReadValue::covers).filter(Objects::nonNull).findFirst().orElse(null);
+      observer.returned(reply, collects() ? covers : null);
+    }
+    if (!collects()) {
+      return;
+    }
+    Lineage depends = Lineage.EMPTY;
+    for (ReadValue each : values) {
+      WriteId own = each.covers() != null ? each.covers() : each.version();
+      Lineage found = each.lineage() == null ? Lineage.EMPTY : each.lineage();
+      depends = depends.union(own == null ? found : found.including(own));
+      depends = each.isKnown() ? depends : depends.markedIncomplete(store.name());
+    }
+    if (reading != null) {
+      reading.saw(depends);
+    }
+    if (merges) {
+      scope.transferRead(depends);
+    }
+  }
+
+  /** Ends it; where no reply has come, that is told. */
+  @Override
+  public void close() {
+    if (observer != null) {
+      observer.failed();
+    }
+  }
+}
