@@ -17,8 +17,8 @@ import java.util.Objects;
 
 /**
  * One read of a wrapped client, from before it is sent until its reply is there. A shim says once what it returned; what it
- * waits for (BAR-50, BAR-51), what {@code reading()} and automatic merging take from it (SHIM-13), and what dry-run (REC-12) and
- * a recorded history (HIST-28) are told is decided here.
+ * waits for (BAR-50, BAR-51), what {@code reading()} and automatic merging take from it (SHIM-13), and what dry-run (REC-12)
+ * and a recorded history (HIST-28) are told is decided here.
  *
  * <pre>{@code
  * try (Read read = store.read(waitsOnRead, List.of(key))) {
@@ -30,10 +30,11 @@ import java.util.Objects;
  */
 public final class Read implements AutoCloseable {
   /** A read that nobody observes and that waits for nothing: it costs nothing. */
-  public static final Read PLAIN = new Read(null, null, null, false, false, null);
+  public static final Read PLAIN = new Read(null, null, null, null, false, false, null);
 
   private final RegisteredStore store;
   private final Reading reading; // null where none collects
+  private final Reading after; // whose lineage it is no older than; null where it does not say
   private final LineageScope scope;
   private final boolean waits; // for what the scope holds
   private final boolean merges;
@@ -42,30 +43,64 @@ public final class Read implements AutoCloseable {
   private Read(
       RegisteredStore store,
       Reading reading,
+      Reading after,
       LineageScope scope,
       boolean waits,
       boolean merges,
       ReadObserver observer) {
     this.store = store;
     this.reading = reading;
+    this.after = after;
     this.scope = scope;
     this.waits = waits;
     this.merges = merges;
     this.observer = observer;
   }
 
-  static Read of(RegisteredStore store, boolean waitsOnRead, Collection<Key> keys) {
+  static Read of(RegisteredStore store, boolean waitsOnRead, Collection<Key> keys, boolean isTold) {
     Mode mode = store.mode();
     if (mode == Mode.OFF) {
       return PLAIN;
     }
     Reading reading = Reading.current();
     LineageScope scope = LineageScope.current();
-    boolean waits = waitsOnRead && mode == Mode.ENFORCE && scope != null;
+    Reading after = mode == Mode.ENFORCE && reading != null && reading.after().isPresent() ? reading : null;
+    boolean waits = waitsOnRead && mode == Mode.ENFORCE && scope != null && after == null;
     boolean merges = scope != null && ProcessSettings.inForce().autoMerge();
-    ReadObserver observer = Observers.events().observeRead(scope, store, scope == null ? Lineage.EMPTY : scope.held(), keys);
+    Lineage held = scope == null ? Lineage.EMPTY : scope.held();
+    ReadObserver observer = isTold ? Observers.events().observeRead(scope, store, held, keys) : null;
     boolean isPlain = reading == null && !waits && !merges && observer == null;
-    return isPlain ? PLAIN : new Read(store, reading, scope, waits, merges, observer);
+    return isPlain ? PLAIN : new Read(store, reading, after, scope, waits, merges, observer);
+  }
+
+  /** Return a read that only waits as this one does: nothing is read, or others tell of it. */
+  public Read onlyWaiting() {
+    return new Read(store, null, after, scope, waits, false, null);
+  }
+
+  /** Return the scope that it is made in; null outside any. */
+  public LineageScope scope() {
+    return scope;
+  }
+
+  /** Return whether it may have to wait, by the time it is sent. */
+  public boolean mayWait() {
+    return after != null || waits;
+  }
+
+  /** Return whether another one that is made here and now would be told, and wait, like it. */
+  public boolean isCallers() {
+    return reading == Reading.current() && scope == LineageScope.current();
+  }
+
+  /** Return whether another one, sent with it, waits for the same. */
+  public boolean waitsLike(Read other) {
+    return scope == other.scope && after == other.after && waits == other.waits;
+  }
+
+  /** Return whether another one, sent with it, waits for the same, and the same ones collect what it depends on. */
+  public boolean isLike(Read other) {
+    return reading == other.reading && merges == other.merges && waitsLike(other);
   }
 
   /**
@@ -74,7 +109,7 @@ public final class Read implements AutoCloseable {
    * @throws dev.antipode.BarrierException where it is not to be sent, by the policies: its store is misspelt (BAR-51)
    */
   public List<WriteId> required() {
-    return store == null ? List.of() : store.required(reading, scope, waits);
+    return store == null ? List.of() : store.required(after, scope, waits);
   }
 
   /**
@@ -85,7 +120,7 @@ public final class Read implements AutoCloseable {
    * @throws dev.antipode.BarrierException what a barrier throws that waited in vain, by the policies
    */
   public boolean await(Server server, Duration timeout) {
-    return store != null && store.awaitRead(server, timeout, reading, scope, waits);
+    return store != null && store.awaitRead(server, timeout, after, scope, waits);
   }
 
   /** Return whether somebody collects what its values depend on: versions, positions and lineages at rest. */
@@ -93,12 +128,17 @@ public final class Read implements AutoCloseable {
     return reading != null || merges;
   }
 
+  /** Return whether observers are told of it. */
+  public boolean isTold() {
+    return observer != null;
+  }
+
   /** Return whether anybody wants to know what it returns. */
   public boolean isObserved() {
     return observer != null || collects();
   }
 
-  /** Note that its reply has come, once. */
+  /** Note that its reply has come. Once it was closed, observers hear of it no more. */
   public void returned(ReadReply reply) {
     List<ReadValue> values = reply.values();
     if (observer != null) { // before it is merged what the values depend on

@@ -20,4 +20,9 @@ public record ReadValue(Key key, Content content, WriteId version, WriteId cover
   public ReadValue(Key key, Content content) {
     this(key, content, null, null, null, true);
   }
+
+  /** Return the same value with what it depends on. */
+  public ReadValue depending(WriteId position, Lineage beside, boolean areKnown) {
+    return new ReadValue(key, content, version, position, beside, areKnown);
+  }
 }

@@ -240,7 +240,12 @@ public abstract class RegisteredStore implements Store, ObservedStore {
    * @param keys of a store of objects, those that are read; null where nobody knows them
    */
   public Read read(boolean waitsOnRead, Collection<Key> keys) {
-    return Read.of(this, waitsOnRead, keys);
+    return Read.of(this, waitsOnRead, keys, true);
+  }
+
+  /** Begins one of which dry-run and a recorded history hear in another way, or that may write, so that they hear of a write. */
+  public Read readUntold(boolean waitsOnRead) {
+    return Read.of(this, waitsOnRead, null, false);
   }
 
   /** See {@link Read#required}. */

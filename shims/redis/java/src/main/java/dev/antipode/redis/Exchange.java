@@ -17,16 +17,9 @@ final class Exchange {
     private final CommandObject<T> plain;
     private final WriteCall write;
     private final ReadCall read;
-    private final NotedReads noted;
 
     Recorded(CommandObject<T> plain, WriteCall write, ReadCall read) {
-      this(plain, write, read, null);
-    }
-
-    /** The same, of which a recorded history is told what it read; null: it is told nothing. */
-    Recorded(CommandObject<T> plain, WriteCall write, ReadCall read, NotedReads noted) {
       super(plain.getArguments(), plain.getBuilder());
-      this.noted = noted;
       this.plain = plain;
       this.write = write;
       this.read = read;
@@ -59,7 +52,7 @@ final class Exchange {
     if (recorded.write != null) {
       waitFirst(binding, connection, recorded.read, multi);
       raw = write(binding, connection, arguments, recorded.write);
-    } else if (recorded.read != null) {
+    } else if (recorded.read != null && recorded.read.asks()) {
       raw = Reads.read(binding, connection, recorded.read, arguments, multi);
     } else {
       connection.sendCommand(JedisWords.arguments(binding.beside().wire(words, null)));
@@ -68,8 +61,8 @@ final class Exchange {
     if (raw instanceof JedisDataException error) {
       throw error;
     }
-    if (recorded.noted != null) {
-      recorded.noted.saw(words, raw);
+    if (recorded.read != null) {
+      recorded.read.answered(words, raw);
     }
     return recorded.getBuilder().build(raw);
   }

@@ -1,6 +1,5 @@
 package dev.antipode.redis;
 
-import dev.antipode.shim.FollowedRead;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
@@ -12,40 +11,28 @@ final class JedisReads {
 
   /** Reads; {@code execute} is given the command as it is where it is a plain one. */
   static <T> T read(Binding binding, CommandObject<T> command, Words words, Function<CommandObject<T>, T> execute) {
-    ReadCall call = binding.records() ? ReadCall.of(binding) : null;
-    FollowedRead followed = binding.follows() ? FollowedRead.of(binding.store()) : null;
-    NotedReads noted = NotedReads.of(binding);
-    boolean isPlain = call == null && noted == null && !binding.beside().concerns(words);
+    ReadCall call = ReadCall.of(binding, true);
+    boolean isPlain = call == null && !binding.beside().concerns(words);
     try {
-      T value = execute.apply(isPlain ? command : new Exchange.Recorded<>(command, null, call, noted));
-      if (followed != null) { // before it is merged what the value depends on
-        came(followed, binding, command, value);
-      }
+      T value = execute.apply(isPlain ? command : new Exchange.Recorded<>(command, null, call));
       if (call != null) {
-        call.finish();
-      }
-      if (noted != null) {
-        noted.over(call == null ? null : call.covers());
+        finish(call, binding, command, words, value);
       }
       return value;
     } finally {
-      if (noted != null) {
-        noted.failed(); // where it was not over before
+      if (call != null) {
+        call.failed(); // where it was not over before
       }
     }
   }
 
-  private static void came(FollowedRead followed, Binding binding, CommandObject<?> command, Object value) {
-    Words words = new JedisWords(command.getArguments());
-    if (!Repeating.mayRepeat(binding, words)) {
-      followed.over(binding.server());
+  private static void finish(ReadCall call, Binding binding, CommandObject<?> command, Words words, Object value) {
+    if (!binding.follows() || !Repeating.mayRepeat(binding, words)) {
+      call.finish();
       return;
     }
     List<byte[]> kept = new ArrayList<>(words.copy()); // the application may use its arrays again
     kept.replaceAll(byte[]::clone);
-    followed.over(
-        binding.server(),
-        () -> value,
-        () -> Repeating.again(binding, Words.of(kept), command.getBuilder()::build));
+    call.finish(() -> value, () -> Repeating.again(binding, Words.of(kept), command.getBuilder()::build));
   }
 }

@@ -196,7 +196,7 @@ final class LettuceLine<K, V> {
 
   /** What a read has to do besides, which is sent now, or with the batch; null where it is a plain one. */
   ReadCall call(Binding binding) {
-    return flushes() ? ReadCall.of(binding) : ReadCall.queued(binding);
+    return flushes() ? ReadCall.of(binding, false) : ReadCall.queued(binding, false);
   }
 
   /**

@@ -71,7 +71,7 @@ final class LettuceTransaction<K, V> {
 
   /** A read is queued; null where it is a plain one. One that comes too late has ended at once. */
   synchronized ReadCall reads() {
-    ReadCall read = reads.of(binding);
+    ReadCall read = reads.of(binding, false);
     if (isOver) {
       readAlone();
     }

@@ -29,7 +29,7 @@ final class NotedReads {
       return;
     }
     try {
-      seen.addAll(Noting.seen(command, reply));
+      seen.addAll(Noting.seen(command, reply).stream().map(each -> new Seen(each.key(), each.content())).toList());
     } catch (RuntimeException error) {
       noted.untold(error);
     }

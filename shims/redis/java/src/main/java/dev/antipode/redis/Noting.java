@@ -3,7 +3,7 @@ package dev.antipode.redis;
 import dev.antipode.Key;
 import dev.antipode.history.Changed;
 import dev.antipode.history.Content;
-import dev.antipode.history.Seen;
+import dev.antipode.shim.ReadValue;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -126,29 +126,29 @@ final class Noting {
   // Reads
 
   /** What a read found under which keys, by its reply as the application gets it. */
-  static List<Seen> seen(Words command, Object reply) {
+  static List<ReadValue> seen(Words command, Object reply) {
     String name = Commands.name(command);
     int size = command.size();
     if (NO_KEY.contains(name) || size < 2) {
-      return List.of(new Seen(Key.EMPTY));
+      return List.of(new ReadValue(Key.EMPTY, Content.UNKNOWN));
     }
     if (name.equals("GET")) {
       return List.of(seen(command, 1, reply == null));
     }
     boolean areNone = name.equals("EXISTS") && reply instanceof Long number && number == 0;
     if (!areNone && !name.equals("MGET")) {
-      return List.of(new Seen(key(command, 1)));
+      return List.of(new ReadValue(key(command, 1), Content.UNKNOWN));
     }
     List<?> values = reply instanceof List<?> list && list.size() == size - 1 ? list : null;
-    List<Seen> seen = new ArrayList<>(size - 1);
+    List<ReadValue> seen = new ArrayList<>(size - 1);
     for (int place = 1; place < size; place++) {
       seen.add(seen(command, place, areNone || values != null && values.get(place - 1) == null));
     }
     return seen;
   }
 
-  private static Seen seen(Words command, int place, boolean isNothing) {
+  private static ReadValue seen(Words command, int place, boolean isNothing) {
     Key key = key(command, place);
-    return isNothing ? new Seen(key, Content.NOTHING) : new Seen(key);
+    return new ReadValue(key, isNothing ? Content.NOTHING : Content.UNKNOWN);
   }
 }

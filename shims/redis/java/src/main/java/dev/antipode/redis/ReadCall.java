@@ -1,27 +1,31 @@
 package dev.antipode.redis;
 
 import dev.antipode.BarrierException;
+import dev.antipode.Key;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
-import dev.antipode.Reading;
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
+import dev.antipode.history.Content;
+import dev.antipode.observer.ReadReply;
+import dev.antipode.shim.Read;
+import dev.antipode.shim.ReadValue;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.WaitOnRead;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.function.Supplier;
 
 /** One read: what it has to wait for, and who wants to know what it depends on. */
 final class ReadCall {
   private final Binding binding;
-  private final Reading reading; // null where none collects
-  private final Reading after; // whose lineage it waits for in the place of what the scope holds; null for that
-  private final LineageScope scope;
-  private final boolean waits; // for what the scope holds
-  private final boolean merges;
+  private final Read read;
+  private final boolean isTold; // to dry-run and a recorded history, where they want it
   private final Duration timeout;
+  private final List<ReadValue> values = new ArrayList<>(1); // under the lock of this
   private List<WriteId> ids; // as it was when it was sent last; until then, when it was issued
   private long began;
   private long deadline;
@@ -30,16 +34,14 @@ final class ReadCall {
   private boolean isUnanswered;
   private boolean isPast; // nothing was waited for, and nothing can be
   private BarrierException refused; // its store is misspelt in what it has to see; null where it may be sent
-  private Lineage merged = Lineage.EMPTY;
+  private Lineage beside = Lineage.EMPTY; // what rested beside the values
+  private boolean isKnown = true; // what they depend on
   private WriteId covers; // the position that goes into lineages; null for none
 
-  private ReadCall(Binding binding, Reading reading, Reading after, LineageScope scope, boolean waits, boolean merges) {
+  private ReadCall(Binding binding, Read read, boolean isTold) {
     this.binding = binding;
-    this.reading = reading;
-    this.after = after;
-    this.scope = scope;
-    this.waits = waits;
-    this.merges = merges;
+    this.isTold = isTold;
+    this.read = read;
     this.timeout = binding.timeout();
     leaves();
   }
@@ -47,41 +49,37 @@ final class ReadCall {
   /**
    * What a read that is sent now has to do besides reading; null where it is a plain one (SHIM-12).
    *
+   * @param told whether dry-run and a recorded history are told of it by this
    * @throws BarrierException where it is not to be sent at all ({@link #check})
    */
-  static ReadCall of(Binding binding) {
-    ReadCall call = unsure(binding);
-    if (call != null) {
-      call.check();
+  static ReadCall of(Binding binding, boolean told) {
+    ReadCall call = queued(binding, told);
+    if (call == null || !call.asks() && !call.isRefused() && !call.read.isTold()) {
+      return null;
     }
+    if (call.isRefused()) {
+      call.failed();
+    }
+    call.check();
     return call;
   }
 
-  /** The same where it is not known yet whether anything is read: behind a MULTI. */
-  static ReadCall unsure(Binding binding) {
-    ReadCall call = queued(binding);
-    return call == null || call.collects() || call.mayWait(false) ? call : null;
-  }
-
   /** The same for one that is sent later: what its scope holds by then nobody knows yet. */
-  static ReadCall queued(Binding binding) {
-    Reading reading = Reading.current();
-    boolean isMerging = binding.merges();
-    if (reading == null && !binding.waits() && !isMerging) {
-      return null;
-    }
-    LineageScope scope = LineageScope.current();
-    Reading after = binding.follows() || reading == null || reading.after().isEmpty() ? null : reading;
-    boolean waits = after == null && binding.waits() && scope != null && !binding.follows(); // REC-12: nothing waits then
-    boolean merges = isMerging && scope != null;
-    boolean isPlain = reading == null && !waits && !merges;
-    return isPlain ? null : new ReadCall(binding, reading, after, scope, waits, merges);
+  static ReadCall queued(Binding binding, boolean told) {
+    Read read = begun(binding, told);
+    return read == Read.PLAIN ? null : new ReadCall(binding, read, told);
   }
 
   /** What others queued is sent now, or its replies are taken: for what that waits besides; null for nothing (BAR-51). */
   static ReadCall sending(Binding binding) {
-    ReadCall own = queued(binding);
-    return own == null || !own.mayWait(false) ? null : new ReadCall(binding, null, own.after, own.scope, own.waits, false);
+    Read read = begun(binding, false);
+    ReadCall own = read == Read.PLAIN ? null : new ReadCall(binding, read.onlyWaiting(), false);
+    return own == null || !own.mayWait(false) ? null : own;
+  }
+
+  private static Read begun(Binding binding, boolean told) {
+    boolean waits = binding.options().waitOnRead();
+    return told ? binding.store().read(waits, null) : binding.store().readUntold(waits);
   }
 
   /** It is sent now: what it waits for is what its scope holds by now, and its time begins. Ask {@link #check} next. */
@@ -89,11 +87,12 @@ final class ReadCall {
     ids = List.of();
     refused = null;
     try {
-      ids = WaitOnRead.required(binding.store(), after, scope, waits);
+      ids = read.required();
     } catch (BarrierException misspelt) {
       refused = misspelt;
     }
     began = System.nanoTime();
+    LineageScope scope = read.scope();
     long own = began + timeout.toNanos();
     boolean isTightened = scope != null && scope.deadline().isPresent() && scope.deadline().getAsLong() - own < 0;
     deadline = isTightened ? scope.deadline().getAsLong() : own;
@@ -112,7 +111,7 @@ final class ReadCall {
 
   /** Whether it has to wait, or is refused; with {@code later} whether it may have to by the time it is sent. */
   boolean mayWait(boolean later) {
-    return later && waits || !ids.isEmpty() || isRefused();
+    return later && read.mayWait() || !ids.isEmpty() || isRefused();
   }
 
   List<WriteId> ids() {
@@ -121,17 +120,27 @@ final class ReadCall {
 
   /** Whether somebody wants to know what the value depends on. */
   boolean collects() {
-    return reading != null || merges;
+    return read.collects();
+  }
+
+  /** Whether the server is asked where it is, before the read or with it. */
+  boolean asks() {
+    return collects() || !ids.isEmpty();
+  }
+
+  /** Whether another read of the caller's would be told, and wait, like it. */
+  boolean isCallers(boolean told) {
+    return isTold == told && read.isCallers();
   }
 
   /** Whether another read that is sent with it waits for the same, and the same ones want to know of it. */
   boolean isLike(ReadCall other) {
-    return reading == other.reading && merges == other.merges && waitsLike(other);
+    return read.isLike(other.read);
   }
 
   /** Whether another read that is sent with it waits for the same. */
   boolean waitsLike(ReadCall other) {
-    return scope == other.scope && after == other.after && waits == other.waits;
+    return read.waitsLike(other.read);
   }
 
   /** What this waits for was waited for by another read, too, or not, and cannot be any more; null: nobody waited. */
@@ -236,23 +245,24 @@ final class ReadCall {
     binding.denied(words);
   }
 
-  /** A value was read at this place in replication, with this lineage beside it (SHIM-13). */
-  void saw(Replication now, Lineage beside) {
-    Ordered position = now == null ? null : now.position();
-    String store = binding.store().name();
-    covers = position == null ? null : WriteId.position(store, position.epoch(), position.counter());
-    if (reading != null) {
-      if (position == null) {
-        reading.saw(beside);
-        reading.marked(store);
-      } else {
-        reading.saw(beside, covers);
-      }
+  /** A read was answered so, as the application gets it; one that was refused has read nothing. */
+  synchronized void answered(Words command, Object reply) {
+    if (!read.isTold() || reply instanceof Exception) {
+      return;
     }
-    merged = merged.union(beside);
-    merged = position == null
-        ? merged.markedIncomplete(store)
-        : merged.including(covers);
+    try {
+      values.addAll(Noting.seen(command, reply));
+    } catch (RuntimeException odd) {
+      values.add(new ReadValue(Key.EMPTY, Content.UNKNOWN)); // it read something
+    }
+  }
+
+  /** A value was read at this place in replication, with this lineage beside it (SHIM-13). */
+  void saw(Replication now, Lineage found) {
+    Ordered position = now == null ? null : now.position();
+    covers = position == null ? null : WriteId.position(binding.store().name(), position.epoch(), position.counter());
+    isKnown &= position != null;
+    beside = beside.union(found);
   }
 
   /** The position that it puts into lineages (SHIM-13); null for none. */
@@ -261,38 +271,58 @@ final class ReadCall {
   }
 
   /** This lineage rests beside a value that was read; null where the reply did not hold it. */
-  void sawBeside(Lineage beside) {
-    if (!collects()) {
-      return;
+  void sawBeside(Lineage found) {
+    if (found == null) {
+      isKnown &= !binding.options().lineageIn();
+    } else {
+      beside = beside.union(found);
     }
-    if (beside == null) {
-      missed();
-      return;
-    }
-    if (reading != null) {
-      reading.saw(beside);
-    }
-    merged = merged.union(beside);
   }
 
-  /** A value was read whose lineage at rest was not. */
-  private void missed() {
-    if (!binding.options().lineageIn()) {
-      return;
-    }
-    String store = binding.store().name();
-    if (reading != null) {
-      reading.marked(store);
-    }
-    merged = merged.markedIncomplete(store);
+  /** There is no reply; nothing where it was over before. */
+  void failed() {
+    read.close();
   }
 
-  /** The read is over: automatic merging, then what the policies say of a wait in vain (BAR-50). */
+  /** The read is over: it is told, then what the policies say of a wait in vain (BAR-50). */
   void finish() {
-    if (merges) {
-      scope.transferRead(merged);
+    finish(null, null);
+  }
+
+  /** The same; {@code again} sends it once more for {@link ReadReply}. */
+  void finish(Supplier<?> shown, Callable<?> again) {
+    BarrierException inVain = inVain();
+    end(inVain, shown, again);
+    if (inVain != null) {
+      throw inVain;
     }
-    check();
+  }
+
+  /** It is over; where it has waited in vain, only who collects is told: some of its values may have been seen. */
+  synchronized void end(BarrierException inVain, Supplier<?> shown, Callable<?> again) {
+    if (inVain != null) {
+      failed();
+    }
+    List<ReadValue> told = new ArrayList<>(values);
+    if (collects()) {
+      ReadValue first = told.isEmpty() ? new ReadValue(Key.EMPTY, Content.UNKNOWN) : told.remove(0);
+      told.add(0, first.depending(covers, beside, isKnown));
+    }
+    read.returned(new ReadReply(binding.server(), told, shown, again));
+  }
+
+  /** Why it has waited in vain, by the policies; null where it has not, or they let it go on. */
+  BarrierException inVain() {
+    try {
+      check();
+      tellTrouble();
+      return null;
+    } catch (BarrierException inVain) {
+      return inVain;
+    }
+  }
+
+  private void tellTrouble() {
     if (trouble == null) {
       return;
     }

@@ -1,7 +1,7 @@
 package dev.antipode.redis;
 
+import dev.antipode.BarrierException;
 import dev.antipode.Lineage;
-import dev.antipode.WriteId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -11,20 +11,24 @@ import java.util.function.Consumer;
 final class ReadCalls {
   private final List<ReadCall> calls = new ArrayList<>();
   private boolean areAny; // plain ones, too
+  private ReadCall sending; // what waits as who sends them has to; null where nothing has to
 
-  /** What a read of the batch has to do besides; null where it is a plain one. */
-  ReadCall of(Binding binding) {
+  /**
+   * What a read of the batch has to do besides; null where it is a plain one.
+   *
+   * @param told whether dry-run and a recorded history are told of it by this
+   */
+  ReadCall of(Binding binding, boolean told) {
     areAny = true;
-    ReadCall own = binding.records() ? ReadCall.queued(binding) : null;
-    if (own == null) {
-      return null;
-    }
     for (ReadCall each : calls) {
-      if (each.isLike(own)) {
+      if (each != sending && each.isCallers(told)) {
         return each;
       }
     }
-    calls.add(own);
+    ReadCall own = ReadCall.queued(binding, told);
+    if (own != null) {
+      calls.add(own);
+    }
     return own;
   }
 
@@ -32,10 +36,10 @@ final class ReadCalls {
    * They are sent now: each waits for what its scope holds by now, and for what that of who sends them does (BAR-51).
    *
    * @return the one that waits as who sends them has to; null where nothing has to
-   * @throws dev.antipode.BarrierException where they are not to be sent at all ({@link ReadCall#check})
+   * @throws BarrierException where they are not to be sent at all ({@link ReadCall#check})
    */
   ReadCall leave(Binding binding) {
-    ReadCall sending = areAny && binding.records() ? ReadCall.sending(binding) : null;
+    sending = areAny ? ReadCall.sending(binding) : null;
     if (sending != null && calls.stream().noneMatch(sending::waitsLike)) {
       calls.add(sending);
     }
@@ -53,11 +57,6 @@ final class ReadCalls {
     return calls.isEmpty();
   }
 
-  /** The position that they put into lineages; null for none. */
-  WriteId covers() {
-    return calls.stream().map(ReadCall::covers).filter(Objects::nonNull).findFirst().orElse(null);
-  }
-
   boolean collects() {
     return calls.stream().anyMatch(ReadCall::collects);
   }
@@ -68,6 +67,7 @@ final class ReadCalls {
 
   /** Forgets them, for the next batch. */
   void clear() {
+    calls.forEach(ReadCall::failed); // where they were not over before
     calls.clear();
     areAny = false;
   }
@@ -80,14 +80,8 @@ final class ReadCalls {
 
   /** They are over; the first that waited in vain says so, as the policies have it. */
   void finish() {
-    RuntimeException first = null;
-    for (ReadCall each : calls) {
-      try {
-        each.finish();
-      } catch (RuntimeException inVain) {
-        first = first == null ? inVain : first;
-      }
-    }
+    BarrierException first = calls.stream().map(ReadCall::inVain).filter(Objects::nonNull).findFirst().orElse(null);
+    calls.forEach(each -> each.end(first, null, null));
     if (first != null) {
       throw first;
     }

@@ -293,7 +293,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       end.run();
       return;
     }
-    ReadCall call = binding.records() ? ReadCall.unsure(binding) : null;
+    ReadCall call = ReadCall.sending(binding);
     LettuceLooks<K, V> looks = call == null ? null : new LettuceLooks<>(binding, line, call);
     Runnable opening = () -> {
       try {

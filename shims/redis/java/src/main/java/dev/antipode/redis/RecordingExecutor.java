@@ -89,7 +89,7 @@ final class RecordingExecutor implements CommandExecutor {
     }
     WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
     try {
-      ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding) : null;
+      ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding, false) : null;
       return recording.executeCommand(new Exchange.Recorded<>(command, call, read));
     } catch (RuntimeException | Error error) {
       Exchange.failed(call, error);

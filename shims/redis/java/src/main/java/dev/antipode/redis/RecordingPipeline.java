@@ -1,7 +1,6 @@
 package dev.antipode.redis;
 
 import dev.antipode.BarrierException;
-import dev.antipode.shim.FollowedRead;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,7 +18,7 @@ import redis.clients.jedis.util.IOUtils;
  * command that may write.
  */
 public final class RecordingPipeline extends AbstractPipeline {
-  private record Queued(Words command, boolean writes, boolean reads, ReadCall read, Response<?> response) {}
+  private record Queued(Words command, boolean writes, ReadCall read, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
@@ -29,10 +28,7 @@ public final class RecordingPipeline extends AbstractPipeline {
   private WriteCall write;
   private final ReadCalls reads = new ReadCalls();
   private boolean hasSucceeded;
-  private FollowedRead followed; // null where dry-run does not follow the batch
-  private boolean hasReads;
   private boolean hasSentReads; // while nothing was to wait
-  private NotedReads noted; // what a recorded history is told of the batch's reads; null where it has none
 
   RecordingPipeline(Connection connection, CommandObjects commandObjects, Binding binding) {
     super(commandObjects);
@@ -58,14 +54,7 @@ public final class RecordingPipeline extends AbstractPipeline {
       write.with(words);
     }
     boolean mayRead = Commands.mayRead(kind, words);
-    ReadCall read = mayRead ? reads.of(binding) : null;
-    if (kind == Commands.Kind.READ && !hasReads && binding.follows()) { // the batch's first is followed for all of them
-      followed = FollowedRead.of(binding.store());
-    }
-    if (kind == Commands.Kind.READ && noted == null) {
-      noted = NotedReads.of(binding);
-    }
-    hasReads |= kind == Commands.Kind.READ;
+    ReadCall read = mayRead ? reads.of(binding, kind == Commands.Kind.READ) : null;
     Words wire = binding.beside().wire(words, write);
     boolean mayWait = mayRead && (binding.waits() || (read != null && read.mayWait(true)));
     if (mayWait || !unsent.isEmpty()) {
@@ -75,7 +64,7 @@ public final class RecordingPipeline extends AbstractPipeline {
       hasSentReads |= mayRead;
     }
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(words, writes, kind == Commands.Kind.READ, read, response));
+    queued.add(new Queued(words, writes, read, response));
     return response;
   }
 
@@ -132,8 +121,8 @@ public final class RecordingPipeline extends AbstractPipeline {
     if (each.writes() && write != null) {
       write.says(each.command(), reply);
     }
-    if (each.reads() && noted != null) {
-      noted.saw(each.command(), shown);
+    if (each.read() != null) {
+      each.read().answered(each.command(), shown);
     }
   }
 
@@ -172,9 +161,6 @@ public final class RecordingPipeline extends AbstractPipeline {
     try {
       sendRest();
       settle(queued.size() - unsent.size(), true);
-      if (followed != null) {
-        followed.over(binding.server());
-      }
       List<Response<?>> responses = List.copyOf(settled);
       if (written != null && (hasSucceeded || !written.isCertain())) {
         written.done(responses);
@@ -182,9 +168,6 @@ public final class RecordingPipeline extends AbstractPipeline {
         written.abandon();
       }
       reads.finish();
-      if (noted != null) {
-        noted.over(reads.covers());
-      }
       return responses;
     } catch (RuntimeException | Error error) {
       if (written != null) {
@@ -193,13 +176,8 @@ public final class RecordingPipeline extends AbstractPipeline {
       }
       throw error;
     } finally {
-      if (noted != null) {
-        noted.failed(); // where it was not over before
-      }
-      noted = null;
       write = null;
-      followed = null;
-      hasReads = hasSentReads = false;
+      hasSentReads = false;
       reads.clear();
       unsent.clear();
       queued.clear(); // where it failed: close() asks for no more replies

@@ -1,7 +1,6 @@
 package dev.antipode.redis;
 
 import dev.antipode.BarrierException;
-import dev.antipode.shim.FollowedRead;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,7 +22,7 @@ import redis.clients.jedis.util.IOUtils;
  */
 public final class RecordingTransaction extends AbstractTransaction {
   private record Queued(
-      Words command, boolean writes, boolean reads, ReadCall read, Words wire, Response<?> response) {}
+      Words command, boolean writes, ReadCall read, Words wire, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
@@ -33,8 +32,6 @@ public final class RecordingTransaction extends AbstractTransaction {
   private boolean broken;
   private boolean inWatch;
   private boolean inMulti;
-  private boolean hasReads;
-  private NotedReads noted; // what a recorded history is told of its reads; null where it has none
 
   RecordingTransaction(Connection connection, boolean doMulti, CommandObjects commandObjects, Binding binding) {
     super(commandObjects);
@@ -90,10 +87,9 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
       write.with(words);
     }
-    ReadCall read = Commands.mayRead(kind, words) ? reads.of(binding) : null;
-    hasReads |= kind == Commands.Kind.READ;
+    ReadCall read = Commands.mayRead(kind, words) ? reads.of(binding, kind == Commands.Kind.READ) : null;
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(words, writes, kind == Commands.Kind.READ, read, binding.beside().wire(words, write), response));
+    queued.add(new Queued(words, writes, read, binding.beside().wire(words, write), response));
     return response;
   }
 
@@ -112,7 +108,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
       try {
-        ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding) : null;
+        ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding, false) : null;
         return Response.of(Exchange.execute(binding, connection, new Exchange.Recorded<>(command, call, read), false));
       } catch (RuntimeException | Error error) {
         Exchange.failed(call, error);
@@ -132,25 +128,16 @@ public final class RecordingTransaction extends AbstractTransaction {
     if (written != null) {
       written.executes();
     }
-    FollowedRead followed = hasReads && binding.follows() ? FollowedRead.of(binding.store()) : null;
-    noted = hasReads ? NotedReads.of(binding) : null;
     try {
       List<Object> replies = execute(written);
-      if (followed != null && replies != null) {
-        followed.over(binding.server());
-      }
-      reads.finish();
-      if (noted != null && replies != null) {
-        noted.over(reads.covers());
+      if (replies != null) {
+        reads.finish();
       }
       return replies;
     } catch (JedisConnectionException error) {
       broken = true;
       throw error;
     } finally {
-      if (noted != null) {
-        noted.failed(); // where it was not over before
-      }
       forget();
     }
   }
@@ -264,8 +251,8 @@ public final class RecordingTransaction extends AbstractTransaction {
       if (next.writes() && write != null) {
         write.says(next.command(), each);
       }
-      if (next.reads() && noted != null) {
-        noted.saw(next.command(), shown);
+      if (next.read() != null) {
+        next.read().answered(next.command(), shown);
       }
       responses.add(next.response());
     }
@@ -296,9 +283,7 @@ public final class RecordingTransaction extends AbstractTransaction {
   private void forget() {
     inMulti = false;
     inWatch = false;
-    hasReads = false;
     write = null;
-    noted = null;
     reads.clear();
     queued.clear();
   }

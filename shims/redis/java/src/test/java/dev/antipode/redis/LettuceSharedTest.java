@@ -210,7 +210,7 @@ class LettuceSharedTest extends WithLettuce {
     RecordingConnection<String, String> posts = (RecordingConnection<String, String>) posts();
     try (Reading seen = Antipode.reading(ahead())) {
       for (boolean answers : List.of(true, false)) {
-        ReadCall call = ReadCall.of(posts.binding());
+        ReadCall call = ReadCall.of(posts.binding(), false);
         if (answers) { // with the epoch known nothing but the place is asked, and it is the answer that cannot be judged
           call.isElsewhere(here());
         }
