@@ -52,7 +52,8 @@ public final class HistoryObserver implements Observer {
   }
 
   @Override
-  public ReadObserver observeRead(ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys) {
+  public ReadObserver observeRead(
+      ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys, boolean isSure) {
     Recorder recorder = scope == null || !store.records() ? null : Recorder.current();
     return recorder == null ? null : recorder.read(scope, store, lineage);
   }

@@ -46,8 +46,10 @@ public interface Observer {
    * @param scope the scope that makes it; null outside any
    * @param lineage what the scope carries
    * @param keys of a store of objects, those that are read; null where nobody knows them
+   * @param isSure whether it reads, and does nothing else; else it may write, too: a function, several statements
    */
-  default ReadObserver observeRead(ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys) {
+  default ReadObserver observeRead(
+      ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys, boolean isSure) {
     return null;
   }
 

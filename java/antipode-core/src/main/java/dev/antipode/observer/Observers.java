@@ -140,10 +140,11 @@ public final class Observers {
     }
 
     @Override
-    public ReadObserver observeRead(ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys) {
+    public ReadObserver observeRead(
+        ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys, boolean isSure) {
       ReadObserver all = null;
       for (Observer each : observers) {
-        ReadObserver own = each.observeRead(scope, store, lineage, keys);
+        ReadObserver own = each.observeRead(scope, store, lineage, keys, isSure);
         all = all == null || own == null ? (own == null ? all : own) : new Both(all, own);
       }
       return all;

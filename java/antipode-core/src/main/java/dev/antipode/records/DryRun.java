@@ -45,8 +45,9 @@ public final class DryRun implements Observer {
   }
 
   @Override
-  public ReadObserver observeRead(ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys) {
-    return store.isDryRun() ? FollowedRead.of(store, keys) : null;
+  public ReadObserver observeRead(
+      ObservedScope scope, ObservedStore store, Lineage lineage, Collection<Key> keys, boolean isSure) {
+    return isSure && store.isDryRun() ? FollowedRead.of(store, keys) : null;
   }
 
   @Override

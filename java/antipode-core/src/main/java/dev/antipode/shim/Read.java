@@ -57,7 +57,8 @@ public final class Read implements AutoCloseable {
     this.observer = observer;
   }
 
-  static Read of(RegisteredStore store, boolean waitsOnRead, Collection<Key> keys, boolean isTold) {
+  static Read of(
+      RegisteredStore store, boolean waitsOnRead, Collection<Key> keys, boolean isTold, boolean isSure) {
     Mode mode = store.mode();
     if (mode == Mode.OFF) {
       return PLAIN;
@@ -68,7 +69,7 @@ public final class Read implements AutoCloseable {
     boolean waits = waitsOnRead && mode == Mode.ENFORCE && scope != null && after == null;
     boolean merges = scope != null && ProcessSettings.inForce().autoMerge();
     Lineage held = scope == null ? Lineage.EMPTY : scope.held();
-    ReadObserver observer = isTold ? Observers.events().observeRead(scope, store, held, keys) : null;
+    ReadObserver observer = isTold ? Observers.events().observeRead(scope, store, held, keys, isSure) : null;
     boolean isPlain = reading == null && !waits && !merges && observer == null;
     return isPlain ? PLAIN : new Read(store, reading, after, scope, waits, merges, observer);
   }
@@ -76,6 +77,11 @@ public final class Read implements AutoCloseable {
   /** Return a read that only waits as this one does: nothing is read, or others tell of it. */
   public Read onlyWaiting() {
     return new Read(store, null, after, scope, waits, false, null);
+  }
+
+  /** Return a read that only tells observers: another one of the same store waits, and collects. */
+  public Read onlyTold() {
+    return observer == null ? PLAIN : new Read(store, null, null, scope, false, false, observer);
   }
 
   /** Return the scope that it is made in; null outside any. */
@@ -143,7 +149,7 @@ public final class Read implements AutoCloseable {
     List<ReadValue> values = reply.values();
     if (observer != null) { // before it is merged what the values depend on
       WriteId covers = values.stream().map(ReadValue::covers).filter(Objects::nonNull).findFirst().orElse(null);
-      observer.returned(reply, collects() ? covers : null);
+      observer.returned(reply, covers);
     }
     if (!collects()) {
       return;

@@ -240,12 +240,17 @@ public abstract class RegisteredStore implements Store, ObservedStore {
    * @param keys of a store of objects, those that are read; null where nobody knows them
    */
   public Read read(boolean waitsOnRead, Collection<Key> keys) {
-    return Read.of(this, waitsOnRead, keys, true);
+    return Read.of(this, waitsOnRead, keys, true, true);
   }
 
-  /** Begins one of which dry-run and a recorded history hear in another way, or that may write, so that they hear of a write. */
+  /** Begins one of which nobody knows the keys; {@code isSure} is as for {@link dev.antipode.observer.Observer#observeRead}. */
+  public Read read(boolean waitsOnRead, boolean isSure) {
+    return Read.of(this, waitsOnRead, null, true, isSure);
+  }
+
+  /** Begins one of which observers hear in another way, or that may write, so that they hear of a write. */
   public Read readUntold(boolean waitsOnRead) {
-    return Read.of(this, waitsOnRead, null, false);
+    return Read.of(this, waitsOnRead, null, false, true);
   }
 
   /** See {@link Read#required}. */

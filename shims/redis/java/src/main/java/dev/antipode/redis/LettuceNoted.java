@@ -1,57 +1,70 @@
 package dev.antipode.redis;
 
-import dev.antipode.history.Recorder;
+import dev.antipode.WriteId;
+import dev.antipode.observer.ReadReply;
+import dev.antipode.shim.Read;
+import dev.antipode.shim.ReadValue;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.output.CommandOutput;
+import io.lettuce.core.protocol.AsyncCommand;
 import io.lettuce.core.protocol.CommandWrapper;
 import io.lettuce.core.protocol.CompleteableCommand;
 import io.lettuce.core.protocol.RedisCommand;
 import io.netty.buffer.ByteBuf;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.Scope;
+import java.util.List;
 import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
-/** A read of which a recorded history is told what it returned, before the application has it (HIST-28). */
+/** A read of which dry-run and a recorded history are told what it returned, before the application has it. */
 final class LettuceNoted<K, V, T> extends CommandWrapper<K, V, T> {
   private static final Set<String> OF_VALUES = Set.of("GET", "MGET", "EXISTS");
 
   private final Words words;
-  private final NotedReads noted;
+  private final Binding binding;
+  private final Read read;
+  private final RedisCodec<K, V> codec;
+  private final List<byte[]> sent; // what is sent once more; null where that is not done (REC-14)
   private final Heard<K, V, T> heard; // null where the reply's octets are not needed
   private volatile ReadCall call; // null where it is a plain one
 
-  private LettuceNoted(RedisCommand<K, V, T> command, Words words, NotedReads noted, RedisCodec<K, V> codec) {
+  private LettuceNoted(
+      RedisCommand<K, V, T> command, Words words, Binding binding, Read read, RedisCodec<K, V> codec) {
     super(command);
     this.words = words;
-    this.noted = noted;
-    boolean isOfValues = command.getOutput() != null && OF_VALUES.contains(Commands.name(words));
-    this.heard = isOfValues ? new Heard<>(codec, command.getOutput()) : null;
+    this.binding = binding;
+    this.read = read;
+    this.codec = codec;
+    boolean hasOutput = command.getOutput() != null;
+    boolean repeats = hasOutput && binding.follows() && CommandWrapper.unwrap(command, AsyncCommand.class) != null;
+    this.sent = repeats && Repeating.mayRepeat(binding, words) ? words.copy().stream().map(byte[]::clone).toList() : null;
+    this.heard = hasOutput && OF_VALUES.contains(Commands.name(words)) ? new Heard<>(codec, command.getOutput()) : null;
   }
 
-  /** The command that is sent for one that is issued now: itself where no history is recorded, or it is no read. */
+  /** The command that is sent for one that is issued now: itself where nobody is told of it, or it is no read. */
   static <K, V, T> RedisCommand<K, V, T> of(
       RedisCommand<K, V, T> command, Words words, RecordingConnection<K, V> connection, Context issued) {
-    if (!Recorder.isOn() || Commands.classify(words) != Commands.Kind.READ) {
+    if (Commands.classify(words) != Commands.Kind.READ) {
       return command;
     }
-    NotedReads noted;
+    Read read;
     try (Scope scope = issued.makeCurrent()) {
-      noted = NotedReads.of(connection.binding());
+      read = connection.binding().store().read(false, true).onlyTold();
     }
-    if (noted == null) {
+    if (!read.isTold()) {
       return command;
     }
     if (command instanceof CompleteableCommand<?> future) { // one that the application gives up, or that took too long
       BiConsumer<Object, Throwable> gone = (value, error) -> {
         if (error != null) {
-          noted.failed();
+          read.close();
         }
       };
       future.onComplete(gone);
     }
-    return new LettuceNoted<>(command, words, noted, connection.line().codec());
+    return new LettuceNoted<>(command, words, connection.binding(), read, connection.line().codec());
   }
 
   /** Says which call a command is of, if a history is told of it. */
@@ -78,12 +91,29 @@ final class LettuceNoted<K, V, T> extends CommandWrapper<K, V, T> {
   public void complete() {
     CommandOutput<K, V, T> output = getOutput();
     if (output == null || output.hasError() || (heard != null && !heard.hasCome)) { // of a transaction that was discarded
-      noted.failed();
+      read.close();
     } else {
-      noted.saw(words, heard == null ? output.get() : heard.value());
-      noted.over(call == null ? null : call.covers());
+      tell(output.get());
     }
     super.complete();
+  }
+
+  private void tell(T value) {
+    WriteId covers = call == null ? null : call.covers();
+    List<ReadValue> values = Noting.seen(words, heard == null ? value : heard.value()).stream()
+        .map(each -> each.depending(covers, null, true)).toList();
+    Class<?> kind = super.getOutput().getClass();
+    read.returned(sent == null
+        ? new ReadReply(binding.server(), values)
+        : new ReadReply(binding.server(), values, () -> value, () -> Repeating.again(
+            binding, Words.of(sent), reply -> built(reply, kind, codec))));
+  }
+
+  /** A reply as another output of this kind makes it; throws for one that is made by more than a codec. */
+  private static Object built(Object reply, Class<?> kind, RedisCodec<?, ?> codec) throws ReflectiveOperationException {
+    CommandOutput<?, ?, ?> output = (CommandOutput<?, ?, ?>) kind.getConstructor(RedisCodec.class).newInstance(codec);
+    LettuceReply.give(reply, output);
+    return output.get();
   }
 
   // What is asked of the application's future has to be asked of that itself: it can be cancelled there.
@@ -113,13 +143,13 @@ final class LettuceNoted<K, V, T> extends CommandWrapper<K, V, T> {
 
   @Override
   public boolean completeExceptionally(Throwable reason) {
-    noted.failed();
+    read.close();
     return super.completeExceptionally(reason);
   }
 
   @Override
   public void cancel() {
-    noted.failed();
+    read.close();
     super.cancel();
   }
 

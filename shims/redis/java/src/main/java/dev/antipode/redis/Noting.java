@@ -125,8 +125,16 @@ final class Noting {
 
   // Reads
 
-  /** What a read found under which keys, by its reply as the application gets it. */
+  /** What a read found under which keys, by its reply as the application gets it. Never throws. */
   static List<ReadValue> seen(Words command, Object reply) {
+    try {
+      return found(command, reply);
+    } catch (RuntimeException odd) {
+      return List.of(new ReadValue(Key.EMPTY, Content.UNKNOWN)); // it read something
+    }
+  }
+
+  private static List<ReadValue> found(Words command, Object reply) {
     String name = Commands.name(command);
     int size = command.size();
     if (NO_KEY.contains(name) || size < 2) {

@@ -79,7 +79,7 @@ final class ReadCall {
 
   private static Read begun(Binding binding, boolean told) {
     boolean waits = binding.options().waitOnRead();
-    return told ? binding.store().read(waits, null) : binding.store().readUntold(waits);
+    return told ? binding.store().read(waits, true) : binding.store().readUntold(waits);
   }
 
   /** It is sent now: what it waits for is what its scope holds by now, and its time begins. Ask {@link #check} next. */
@@ -247,13 +247,8 @@ final class ReadCall {
 
   /** A read was answered so, as the application gets it; one that was refused has read nothing. */
   synchronized void answered(Words command, Object reply) {
-    if (!read.isTold() || reply instanceof Exception) {
-      return;
-    }
-    try {
+    if (read.isTold() && !(reply instanceof Exception)) {
       values.addAll(Noting.seen(command, reply));
-    } catch (RuntimeException odd) {
-      values.add(new ReadValue(Key.EMPTY, Content.UNKNOWN)); // it read something
     }
   }
 

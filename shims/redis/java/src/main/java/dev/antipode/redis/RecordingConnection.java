@@ -104,7 +104,6 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       }
       case "WATCH" -> alone(command, issued, end -> watch(command, end));
       default -> {
-        follow(command, words, issued);
         RedisCommand<K, V, T> sent = LettuceNoted.of(command, words, this, issued);
         turns.beside(end -> guarded(sent, issued, end, () -> send(sent, words, end)),
             () -> Commands.classify(words).mayWrite() ? pending(issued) : () -> {});
@@ -115,14 +114,6 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
 
   private void alone(RedisCommand<K, V, ?> command, Context issued, Consumer<Runnable> work) {
     turns.alone(end -> guarded(command, issued, end, () -> work.accept(end)));
-  }
-
-  private void follow(RedisCommand<K, V, ?> command, Words words, Context issued) {
-    if (binding.follows()) {
-      try (Scope scope = issued.makeCurrent()) {
-        LettuceReads.follow(binding, command, words, codec);
-      }
-    }
   }
 
   /** Where the command was issued. What is thrown is the command's failure, and ends its turn. */
