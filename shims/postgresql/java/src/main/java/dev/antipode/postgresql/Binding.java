@@ -31,7 +31,6 @@ final class Binding {
   // The settings in force; a race reads them twice, which harms nothing.
   private volatile int generation = -1;
   private volatile Mode mode = Mode.ENFORCE;
-  private volatile boolean merges;
   private volatile Unsure unsure = Unsure.of(List.of());
 
   /** {@code plain} is the wrapped client, null for a connection; {@code hasOnePart}: its settings are those of all it opens. */
@@ -49,7 +48,6 @@ final class Binding {
     int now = ProcessSettings.generation();
     if (now != generation) {
       mode = store.mode();
-      merges = ProcessSettings.inForce().autoMerge() && mode != Mode.OFF;
       generation = now;
     }
     return this;
@@ -117,16 +115,6 @@ final class Binding {
   /** Whether writes are recorded. */
   boolean records() {
     return mode != Mode.OFF;
-  }
-
-  /** Whether reads join the scope by themselves. */
-  boolean merges() {
-    return merges;
-  }
-
-  /** Whether each read first waits for the scope's writes. */
-  boolean waits() {
-    return options.waitOnRead() && records();
   }
 
   /** Whether reads are followed, and none waits: in dry-run (REC-12). */

@@ -1,13 +1,15 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.Key;
 import dev.antipode.Lineage;
-import dev.antipode.LineageScope;
-import dev.antipode.Reading;
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
+import dev.antipode.history.Content;
+import dev.antipode.observer.ReadReply;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.propagation.AtRest;
-import dev.antipode.shim.FollowedRead;
+import dev.antipode.shim.Read;
+import dev.antipode.shim.ReadValue;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
@@ -21,7 +23,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.postgresql.copy.CopyIn;
 import org.postgresql.copy.CopyOperation;
@@ -33,87 +34,72 @@ final class Reads {
   private static final String COLUMN = "antipode";
   private static final String CURSOR =
       "it fetches from a cursor that was opened before what it has to show was there: open it anew";
-  private static final Pattern FROM = Pattern.compile("(?i)\\bfrom\\b|^\\s*table\\b");
 
   private final Flow flow;
   private final Binding binding;
-  private final Reading reading;
-  private final LineageScope scope;
-  private final boolean waits;
-  private Lineage merged; // null where reads do not join the scope by themselves
+  private final Read read;
+  private Lineage beside = Lineage.EMPTY; // what rests beside the rows
+  private boolean isKnown = true; // what they depend on
   private WriteId covers;
 
-  private Reads(Flow flow, Reading reading, LineageScope scope, boolean waits, boolean merges) {
+  private Reads(Flow flow, Read read) {
     this.flow = flow;
     this.binding = flow.binding();
-    this.reading = reading;
-    this.scope = scope;
-    this.waits = waits;
-    this.merged = merges ? Lineage.EMPTY : null;
+    this.read = read;
   }
 
   /** What a read has to do besides reading; null where it is a plain one, or no read. */
   static Reads of(Flow flow, Kind kind, String sent) {
+    return of(flow, kind, sent, false);
+  }
+
+  /** The same of one that observers are told of where it may show data (REC-12, HIST-36): what may write is no sure read. */
+  static Reads told(Flow flow, Kind kind, String sent) {
+    return of(flow, kind, sent, Statements.isNoted(sent));
+  }
+
+  private static Reads of(Flow flow, Kind kind, String sent, boolean isTold) {
     boolean isFirst = kind == Kind.SESSION && Asking.opensTransaction(flow.physical()); // behind it there may be a snapshot
     if (!isFirst && !kind.mayRead(sent)) {
       return null;
     }
-    Binding binding = flow.binding().refreshed();
-    Reading reading = Reading.current();
-    if (reading == null && !binding.waits() && !binding.merges()) {
-      return null;
-    }
-    LineageScope scope = LineageScope.current();
-    boolean after = reading != null && reading.after().isPresent();
-    boolean waits = binding.records() && !binding.follows() && (after || (binding.waits() && scope != null));
-    boolean merges = binding.merges() && scope != null;
-    return reading == null && !waits && !merges ? null : new Reads(flow, reading, scope, waits, merges);
+    RegisteredStore store = flow.binding().refreshed().store();
+    boolean waits = flow.binding().options().waitOnRead();
+    Read read = isTold ? store.read(waits, kind == Kind.READ) : store.readUntold(waits);
+    return read == Read.PLAIN ? null : new Reads(flow, read);
+  }
+
+  /** Runs a call of the client's that may return data past statements (SHIM-44): it waits first, and is covered after. */
+  static <T> T around(Flow flow, Kind kind, String sent, Flow.Call<T> call) throws Throwable {
+    return around(of(flow, kind, sent), kind, sent, call);
   }
 
   /**
-   * Runs a call of the client's that may return data past statements (SHIM-44): it waits first, and is covered after.
+   * The same.
    *
+   * @param read what it has to do besides; null for nothing
    * @param sent its text; null where it has none
    */
-  static <T> T around(Flow flow, Kind kind, String sent, Flow.Call<T> call) throws Throwable {
-    Reads read = of(flow, kind, sent);
+  static <T> T around(Reads read, Kind kind, String sent, Flow.Call<T> call) throws Throwable {
     if (read == null) {
       return call.run();
     }
-    read.await(sent);
-    T result = call.run();
-    if (result instanceof CopyIn || !Statements.showsData(kind, sent)) { // it takes rows, and gives none
-      return result;
-    }
-    if (result instanceof CopyOperation) { // nothing can be asked before its end
-      read.missed();
-    } else {
-      flow.together(() -> {
-        read.cover(null, null);
-        return null;
-      });
-    }
-    read.finish();
-    return result;
-  }
-
-  // Dry-run
-
-  /** What follows a statement that reads; null where nothing does: not in dry-run, or it reads no data. */
-  static FollowedRead follow(Flow flow, Kind kind, String sent) {
-    Binding binding = flow.binding().refreshed();
-    boolean follows = binding.follows() && kind == Kind.READ && sent != null && FROM.matcher(sent).find();
-    return follows ? FollowedRead.of(binding.store()) : null;
-  }
-
-  /** What it read has come. Whatever fails here, the application has its rows. */
-  static void came(Flow flow, FollowedRead followed) {
-    RegisteredStore store = flow.binding().store();
     try {
-      Target target = AntipodePostgres.targetOf(flow.physical(), flow.binding());
-      followed.over(flow.binding().reach(target, flow.physical()));
-    } catch (RuntimeException error) {
-      flow.binding().say("AP603", "follow", "a read of " + store.name() + " could not be followed: " + error);
+      read.await(sent);
+      T result = call.run();
+      boolean shows = !(result instanceof CopyIn) && Statements.showsData(kind, sent); // a CopyIn takes rows, and gives none
+      if (shows && result instanceof CopyOperation) { // nothing can be asked before its end
+        read.missed();
+      } else if (shows) {
+        read.flow.together(() -> {
+          read.cover(null, null);
+          return null;
+        });
+      }
+      read.finish();
+      return result;
+    } finally {
+      read.close();
     }
   }
 
@@ -121,14 +107,14 @@ final class Reads {
 
   /** Waits until the connection's own server has the writes; {@code sent} is the statement's text where that is known. */
   void await(String sent) throws SQLException {
-    if (!waits) {
+    if (!read.mayWait()) {
       return;
     }
     Lineage wanted = wanted();
     if (wanted.isEmpty() || !areOfThen(flow.moments().fetched(sent), wanted, CURSOR) || Moments.onlyFetches(sent)) {
       return;
     }
-    Duration patience = WaitOnRead.tightened(binding.timeout(), scope);
+    Duration patience = WaitOnRead.tightened(binding.timeout(), read.scope());
     long deadline = System.nanoTime() + patience.toNanos();
     boolean mayGive = sent == null || RefCursors.mayBeIn(binding.classify(sent), sent);
     boolean isFailed = flow.physical().getTransactionState() == TransactionState.FAILED;
@@ -146,7 +132,7 @@ final class Reads {
     Target target = AntipodePostgres.targetOf(flow.physical(), binding);
     Server server = binding.reach(target, flow.physical());
     Duration left = Duration.ofNanos(Math.max(deadline - System.nanoTime(), 0));
-    boolean isThere = WaitOnRead.waitFirst(server, left, reading, scope, binding.waits());
+    boolean isThere = read.await(server, left);
     String life = server.session() instanceof Look look ? look.life() : "";
     if (facts != null && !life.isEmpty() && !life.equals(facts[0])) {
       String name = binding.store().name();
@@ -168,7 +154,7 @@ final class Reads {
   }
 
   private Lineage wanted() {
-    return Lineage.of(WaitOnRead.required(binding.store(), reading, scope, binding.waits()));
+    return Lineage.of(read.required());
   }
 
   /**
@@ -216,9 +202,9 @@ final class Reads {
    * @param words what is fetched, and the way round
    */
   static void fetches(Flow flow, Lineage moment, String words) {
-    Reads read = of(flow, Kind.READ, null);
-    if (read != null && read.waits) {
-      read.areOfThen(List.of(moment), read.wanted(), words);
+    Reads later = of(flow, Kind.READ, null);
+    if (later != null && later.read.mayWait()) {
+      later.areOfThen(List.of(moment), later.wanted(), words);
     }
   }
 
@@ -226,7 +212,7 @@ final class Reads {
 
   /** Where the server that answered is, after the value; and what rests beside the rows. */
   void cover(ResultSet rows, Statement statement) throws SQLException {
-    if (reading == null && merged == null) {
+    if (!read.collects()) {
       return;
     }
     if (binding.rests() && rows != null) {
@@ -266,9 +252,7 @@ final class Reads {
     }
     String word = row[4] == null ? "" : row[4];
     Epoch epoch = new Epoch(Long.parseUnsignedLong(row[2]), Long.parseLong(row[1]), word);
-    WriteId position = WriteId.position(binding.store().name(), epoch.toString(), counter);
-    covers = position;
-    saw(Lineage.of(position));
+    covers = WriteId.position(binding.store().name(), epoch.toString(), counter);
   }
 
   /** Rows that have been fetched and can be gone through again tell what rests beside them. */
@@ -286,33 +270,34 @@ final class Reads {
       return;
     }
     while (rows.next()) {
-      saw(AtRest.lineage(rows.getString(column), binding.store().name(), binding.options().lineageIn()));
+      String text = rows.getString(column);
+      beside = beside.union(AtRest.lineage(text, binding.store().name(), binding.options().lineageIn()));
     }
     rows.beforeFirst();
   }
 
-  private void saw(Lineage lineage) {
-    if (reading != null) {
-      reading.saw(lineage);
-    }
-    if (merged != null) {
-      merged = merged.union(lineage);
-    }
-  }
-
   private void missed() {
-    saw(Lineage.EMPTY.markedIncomplete(binding.store().name()));
+    isKnown = false;
   }
 
-  /** The position that goes into lineages with what was read; null where there is none. */
-  WriteId covers() {
-    return covers;
-  }
-
-  /** The read is over: automatic merging. */
+  /** The read is over: who wants to know is told, and what it depends on is collected (SHIM-13). */
   void finish() {
-    if (merged != null && scope != null) {
-      scope.transferRead(merged);
+    ReadValue rows = new ReadValue(Key.EMPTY, Content.UNKNOWN, null, covers, beside, isKnown);
+    read.returned(new ReadReply(binding.follows() ? server() : null, List.of(rows)));
+  }
+
+  /** There is no result; nothing where it was over before. */
+  void close() {
+    read.close();
+  }
+
+  /** Return the server that answered; null where that cannot be told: whatever fails here, the application has its rows. */
+  private Server server() {
+    try {
+      return binding.reach(AntipodePostgres.targetOf(flow.physical(), binding), flow.physical());
+    } catch (RuntimeException error) {
+      binding.say("AP603", "follow", "a read of " + binding.store().name() + " could not be followed: " + error);
+      return null;
     }
   }
 }

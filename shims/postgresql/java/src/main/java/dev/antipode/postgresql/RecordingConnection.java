@@ -125,11 +125,9 @@ final class RecordingConnection extends Proxies.Handler {
   private Object directly(Object proxy, Method method, Object[] args) throws Throwable {
     String sent = (String) args[0];
     Kind kind = flow.binding().classify(sent);
-    Object result = NotedStatement.around(
-        flow,
-        sent,
-        () -> Reads.around(flow, kind, sent, () ->
-            flow.run(kind, sent, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args))));
+    boolean several = Statements.mayCommitWithin(kind, sent);
+    Object result = Reads.around(
+        Reads.told(flow, kind, sent), kind, sent, () -> flow.run(kind, sent, several, () -> plainly(method, args)));
     flow.moments().done(sent);
     int first = flow.physical().getAutoCommit() ? 0 : flow.physical().getDefaultFetchSize();
     if (!(result instanceof ResultSet rows)) {

@@ -35,25 +35,24 @@ final class RecordingExecutor extends Proxies.Handler {
         if (function == LOREAD) {
           flow.moments().objects().forEach(each -> Reads.fetches(flow, each, OBJECT));
         }
-        Object value = NotedStatement.around(
-            flow,
+        Object value = Reads.around(
+            Reads.told(flow, Kind.MAYBE, null),
+            Kind.MAYBE,
             null,
-            () -> Reads.around(flow, Kind.MAYBE, null, () -> flow.run(Kind.MAYBE, null, false, () -> plainly(method, args))));
+            () -> flow.run(Kind.MAYBE, null, false, () -> plainly(method, args)));
         if (function == LO_OPEN) {
           flow.moments().objectOpened();
         }
         return value;
       case "startCopy":
         Kind kind = flow.binding().classify((String) args[0]);
+        String sent = (String) args[0];
         Copy copy = new Copy(flow, kind);
-        return NotedStatement.around( // which writes it shows nobody knows, whenever its rows come
-            flow,
-            (String) args[0],
-            () -> Reads.around(
-                flow,
-                kind,
-                (String) args[0],
-                () -> flow.together(() -> copy.start(() -> (CopyOperation) plainly(method, args)))));
+        return Reads.around( // which writes it shows nobody knows, whenever its rows come
+            Reads.told(flow, kind, sent),
+            kind,
+            sent,
+            () -> flow.together(() -> copy.start(() -> (CopyOperation) plainly(method, args))));
       default:
         return plainly(method, args);
     }

@@ -2,7 +2,6 @@ package dev.antipode.postgresql;
 
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
-import dev.antipode.shim.FollowedRead;
 import java.lang.reflect.Method;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -82,37 +81,24 @@ final class RecordingStatement extends Proxies.Handler {
   }
 
   private Object executed(Kind kind, String sent, Method method, Object[] args) throws Throwable {
-    Reads read = Reads.of(flow, kind, sent);
-    NotedStatement noted = NotedStatement.of(flow, sent);
-    if (noted == null) {
-      return answered(kind, sent, read, method, args);
+    Reads read = Reads.told(flow, kind, sent);
+    if (read == null) {
+      return flow.together(() -> sent(kind, sent, null, method, args)); // its moment is not another thread's
     }
     try {
-      Object result = answered(kind, sent, read, method, args);
-      noted.over(read == null ? null : read.covers());
-      return result;
-    } finally { // where it was not over before
-      noted.failed();
-    }
-  }
-
-  private Object answered(Kind kind, String sent, Reads read, Method method, Object[] args) throws Throwable {
-    if (read != null) {
       read.await(sent);
+      return flow.together(() -> sent(kind, sent, read, method, args));
+    } finally {
+      read.close();
     }
-    return flow.together(() -> sent(kind, sent, read, method, args)); // its moment is not another thread's
   }
 
   private Object sent(Kind kind, String sent, Reads read, Method method, Object[] args) throws Throwable {
-    FollowedRead followed = Reads.follow(flow, kind, sent);
     firstRows = flow.physical().getAutoCommit() ? 0 : plain.getFetchSize();
     Object result = flow.run(kind, sent, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args));
     moment = flow.moments().now();
     given = flow.moments().given();
     flow.moments().done(sent);
-    if (followed != null) { // before it is merged what the rows depend on
-      Reads.came(flow, followed);
-    }
     if (read != null) {
       if (Statements.showsData(kind, sent)) {
         read.cover(result instanceof ResultSet rows ? rows : null, plain);
@@ -186,8 +172,8 @@ final class RecordingStatement extends Proxies.Handler {
       Object call(Object proxy, Method method, Object[] args) throws Throwable {
         return switch (method.getName()) {
           case "insertRow", "updateRow", "deleteRow" -> flow.run(Kind.WRITE, null, false, () -> plainly(method, args));
-          case "refreshRow" -> NotedStatement.around(
-              flow, sent, () -> Reads.around(flow, Kind.READ, null, () -> plainly(method, args)));
+          case "refreshRow" -> Reads.around(
+              Reads.told(flow, Kind.READ, sent), Kind.READ, null, () -> plainly(method, args));
           case "toString" -> rows.toString();
           default -> plainly(method, args);
         };

@@ -64,6 +64,7 @@ final class Statements {
           + "cross format quote_literal quote_ident pg_typeof age date_part");
 
   private static final Memo<Kind> KNOWN = new Memo<>(Statements::judge);
+  private static final Memo<Boolean> NOTED = new Memo<>(Statements::mayShow);
 
   private Statements() {}
 
@@ -92,16 +93,17 @@ final class Statements {
   }
 
   /**
-   * Return whether a recorded history is told of a statement (null: of which nobody knows the text) as a read: it may show
-   * data (HIST-36). Of what writes, what it returns is no read.
+   * Return whether observers are told of a statement (null: of which nobody knows the text) as a read: it may show data
+   * (HIST-36). Of what writes, what it returns is no read.
    */
   static boolean isNoted(String text) {
-    Kind kind = text == null ? Kind.MAYBE : classify(text);
+    return text == null || NOTED.of(text);
+  }
+
+  private static boolean mayShow(String text) {
+    Kind kind = classify(text);
     if (kind != Kind.READ && kind != Kind.MAYBE) {
       return false;
-    }
-    if (text == null) {
-      return true;
     }
     Pattern words = kind == Kind.READ ? DATA : MAY_SHOW;
     return showsAny(StatementText.without(text, false), words)
