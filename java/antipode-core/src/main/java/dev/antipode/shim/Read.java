@@ -60,16 +60,16 @@ public final class Read implements AutoCloseable {
   static Read of(
       RegisteredStore store, boolean waitsOnRead, Collection<Key> keys, boolean isTold, boolean isSure) {
     Mode mode = store.mode();
-    if (mode == Mode.OFF) {
+    Reading reading = Reading.current();
+    if (mode == Mode.OFF && reading == null) { // else what the values depend on is asked for in so many words
       return PLAIN;
     }
-    Reading reading = Reading.current();
     LineageScope scope = LineageScope.current();
     Reading after = mode == Mode.ENFORCE && reading != null && reading.after().isPresent() ? reading : null;
     boolean waits = waitsOnRead && mode == Mode.ENFORCE && scope != null && after == null;
-    boolean merges = scope != null && ProcessSettings.inForce().autoMerge();
+    boolean merges = mode != Mode.OFF && scope != null && ProcessSettings.inForce().autoMerge();
     Lineage held = scope == null ? Lineage.EMPTY : scope.held();
-    ReadObserver observer = isTold ? Observers.events().observeRead(scope, store, held, keys, isSure) : null;
+    ReadObserver observer = isTold && mode != Mode.OFF ? Observers.events().observeRead(scope, store, held, keys, isSure) : null;
     boolean isPlain = reading == null && !waits && !merges && observer == null;
     return isPlain ? PLAIN : new Read(store, reading, after, scope, waits, merges, observer);
   }

@@ -78,6 +78,9 @@ final class ReadCall {
   }
 
   private static Read begun(Binding binding, boolean told) {
+    if (!binding.records()) {
+      return Read.PLAIN;
+    }
     boolean waits = binding.options().waitOnRead();
     return told ? binding.store().read(waits, true) : binding.store().readUntold(waits);
   }
