@@ -38,13 +38,11 @@ def _not_waiting(caller: str) -> Callable[[], Patches]:
         waits = connections.RecordingCursor._antipode_uncovered
         waits_async = connections.AsyncRecordingCursor._antipode_uncovered
 
-        def uncovered(self: Any, *rest: Any) -> None:
-            if sys._getframe(1).f_code.co_name != caller:
-                waits(self, *rest)
+        def uncovered(self: Any, *rest: Any) -> Any:
+            return None if sys._getframe(1).f_code.co_name == caller else waits(self, *rest)
 
-        async def uncovered_async(self: Any, *rest: Any) -> None:
-            if sys._getframe(1).f_code.co_name != caller:
-                await waits_async(self, *rest)
+        async def uncovered_async(self: Any, *rest: Any) -> Any:
+            return None if sys._getframe(1).f_code.co_name == caller else await waits_async(self, *rest)
 
         yield patch.object(connections.RecordingCursor, "_antipode_uncovered", uncovered)
         yield patch.object(connections.AsyncRecordingCursor, "_antipode_uncovered", uncovered_async)

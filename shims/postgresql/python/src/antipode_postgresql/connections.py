@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import psycopg
 from antipode.lineage import EMPTY, Lineage
+from antipode.read import PLAIN
 from psycopg._server_cursor_base import ServerCursorMixin
 
-from antipode_postgresql import noting
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.flow import Flow
 from antipode_postgresql.known import Known
-from antipode_postgresql.reads import TICK_S, ReadCall, came, follow, made, read_call
+from antipode_postgresql.reads import TICK_S, StatementRead, made, read_of
 from antipode_postgresql.recording import (
     RecordingBaseConnection,
     RecordingBaseCursor,
@@ -86,56 +86,38 @@ class RecordingCursor(RecordingBaseCursor):
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
         conn: Any = self._conn  # type: ignore[attr-defined]
-        if conn._antipode_flow.binding.reads_plainly():
+        flow = conn._antipode_flow
+        read = None if flow.binding.reads_plainly() else read_of(flow, query)
+        if read is None:
             return super().execute(query, params, **options)  # type: ignore[misc]
-        call, followed = read_call(conn._antipode_flow, query), follow(conn._antipode_flow, query)
-        noted = noting.begin(conn._antipode_flow, query)
-        try:
-            if call is not None:
-                self._antipode_wait(call, conn)
+        with read:
+            self._antipode_wait(read, conn)
             result = super().execute(query, params, **options)  # type: ignore[misc]
-            if followed is not None:
-                came(followed, conn._antipode_flow)
-            if call is not None:
-                self._antipode_cover(call, conn)
-            if noted is not None:
-                noted.over(None if call is None else call.covers)
-        finally:
-            if noted is not None:  # where it was not over before
-                noted.failed()
+            self._antipode_cover(read, conn)
         return result
 
-    def _antipode_wait(self, call: ReadCall, conn: Any) -> None:
-        if not call.ids:
-            return
-        if not call.is_settled():
-            asks_first = call.in_snapshot  # otherwise behind the wait: the question itself may take the snapshot
-            if asks_first:
-                self._antipode_learn(call, conn)
-            if call.trouble is None:
-                call.wait()
-            if call.trouble is None and not asks_first:
-                self._antipode_learn(call, conn)
-            call.waited()
-        call.refuse()
-
-    def _antipode_learn(self, call: ReadCall, conn: Any) -> None:
-        with conn.lock:
-            conn.wait(call.learn_gen(conn._pipeline), interval=TICK_S)
-            call.drop()
-
-    def _antipode_cover(self, call: ReadCall, conn: Any) -> None:
-        if call.collects and not isinstance(self, ServerCursorMixin):
+    def _antipode_wait(self, read: StatementRead, conn: Any) -> None:
+        for asks in read.steps():
+            if not asks:
+                read.wait()
+                continue
             with conn.lock:
-                conn.wait(call.cover_gen(self))
-        elif call.collects:
-            call.missed()
-        call.finish()
+                conn.wait(read.learn_gen(conn._pipeline), interval=TICK_S)
+                read.drop()
+
+    def _antipode_cover(self, read: StatementRead, conn: Any) -> None:
+        if read.collects and not isinstance(self, ServerCursorMixin):
+            with conn.lock:
+                conn.wait(read.cover_gen(self))
+        else:
+            read.mark()
+        read.came()
 
     def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         """As psycopg's."""
-        self._antipode_uncovered(query)
-        noting.at_once(self._antipode_flow, query)
+        read = self._antipode_uncovered(query)
+        if read is not None:
+            read.at_once()
         try:
             super().executemany(query, params_seq, **options)  # type: ignore[misc]
         except BaseException as error:
@@ -150,8 +132,9 @@ class RecordingCursor(RecordingBaseCursor):
 
     @contextmanager
     def _antipode_copy(self, statement: Any, before: Lineage, *args: Any, **options: Any) -> Iterator[Any]:
-        self._antipode_uncovered(statement, before)
-        noting.at_once(self._antipode_flow, statement)
+        read = self._antipode_uncovered(statement, before)
+        if read is not None:
+            read.at_once()
         try:
             with super().copy(*args, **options) as copy:  # type: ignore[misc]
                 yield self._antipode_copied(copy)
@@ -166,30 +149,33 @@ class RecordingCursor(RecordingBaseCursor):
         return self._antipode_stream(made(self._antipode_flow, query), query, *args, **options)
 
     def _antipode_stream(self, before: Lineage, query: Any, *args: Any, **options: Any) -> Iterator[Any]:
-        self._antipode_uncovered(query, before)
-        followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
-        noting.at_once(self._antipode_flow, query)
+        read = self._antipode_uncovered(query, before)
         try:
             self._antipode_flow.known.row_by_row = True
             fetching = self._antipode_fetching()
-            with closing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
+            with read or PLAIN, closing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
                 for row in rows:
+                    if read is not None:
+                        read.comes()
                     fetching.goes_on()
                     yield row
-            if followed is not None:
-                came(followed, self._antipode_flow)
+                if read is not None:
+                    read.comes()
         except BaseException as error:
             self._antipode_flow.failed(Kind.MAYBE, error)
             raise
         self._antipode_settle()
 
-    def _antipode_uncovered(self, query: Any, before: Lineage = EMPTY) -> None:
-        """Before what reads bit by bit: it waits as a read does, and a `reading()` is told that it cannot cover it."""
-        plainly = not before and self._antipode_flow.binding.reads_plainly()
-        call = None if plainly else read_call(self._antipode_flow, query, before)
-        if call is not None:
-            self._antipode_wait(call, self._conn)  # type: ignore[attr-defined]
-            call.begin_uncovered()
+    def _antipode_uncovered(self, query: Any, before: Lineage = EMPTY) -> StatementRead | None:
+        """Return what is about to be read bit by bit, and has waited as a read does; None where nothing of it is."""
+        read = read_of(self._antipode_flow, query, before)
+        if read is not None:
+            try:
+                self._antipode_wait(read, self._conn)  # type: ignore[attr-defined]
+            except BaseException:
+                read.end()
+                raise
+        return read
 
     def _antipode_settle(self) -> None:
         conn: Any = self._conn  # type: ignore[attr-defined]
@@ -238,64 +224,49 @@ class AsyncRecordingCursor(RecordingBaseCursor):
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
         conn: Any = self._conn  # type: ignore[attr-defined]
-        if conn._antipode_flow.binding.reads_plainly():
+        flow = conn._antipode_flow
+        read = None if flow.binding.reads_plainly() else read_of(flow, query)
+        if read is None:
             return await super().execute(query, params, **options)  # type: ignore[misc]
-        call, followed = read_call(conn._antipode_flow, query), follow(conn._antipode_flow, query)
-        noted = noting.begin(conn._antipode_flow, query)
-        try:
-            if call is not None:
-                await self._antipode_wait(call, conn)
+        with read:
+            await self._antipode_wait(read, conn)
             result = await super().execute(query, params, **options)  # type: ignore[misc]
-            if followed is not None:
-                came(followed, conn._antipode_flow)
-            if call is not None:
-                await self._antipode_cover(call, conn)
-            if noted is not None:
-                noted.over(None if call is None else call.covers)
-        finally:
-            if noted is not None:  # where it was not over before
-                noted.failed()
+            await self._antipode_cover(read, conn)
         return result
 
-    async def _antipode_wait(self, call: ReadCall, conn: Any) -> None:
-        if not call.ids:
-            return
-        if not call.is_settled():
-            asks_first = call.in_snapshot  # otherwise behind the wait: the question itself may take the snapshot
-            if asks_first:
-                await self._antipode_learn(call, conn)
-            if call.trouble is None:
-                await call.wait_async()
-            if call.trouble is None and not asks_first:
-                await self._antipode_learn(call, conn)
-            call.waited()
-        call.refuse()
-
-    async def _antipode_learn(self, call: ReadCall, conn: Any) -> None:
-        async with conn.lock:
-            await conn.wait(call.learn_gen(conn._pipeline), interval=TICK_S)
-            call.drop()
-
-    async def _antipode_uncovered(self, query: Any, before: Lineage = EMPTY) -> None:
-        """Before what reads bit by bit: it waits as a read does, and a `reading()` is told that it cannot cover it."""
-        plainly = not before and self._antipode_flow.binding.reads_plainly()
-        call = None if plainly else read_call(self._antipode_flow, query, before)
-        if call is not None:
-            await self._antipode_wait(call, self._conn)  # type: ignore[attr-defined]
-            call.begin_uncovered()
-
-    async def _antipode_cover(self, call: ReadCall, conn: Any) -> None:
-        if call.collects and not isinstance(self, ServerCursorMixin):
+    async def _antipode_wait(self, read: StatementRead, conn: Any) -> None:
+        for asks in read.steps():
+            if not asks:
+                await read.wait_async()
+                continue
             async with conn.lock:
-                await conn.wait(call.cover_gen(self))
-        elif call.collects:
-            call.missed()
-        call.finish()
+                await conn.wait(read.learn_gen(conn._pipeline), interval=TICK_S)
+                read.drop()
+
+    async def _antipode_uncovered(self, query: Any, before: Lineage = EMPTY) -> StatementRead | None:
+        """Return what is about to be read bit by bit, and has waited as a read does; None where nothing of it is."""
+        read = read_of(self._antipode_flow, query, before)
+        if read is not None:
+            try:
+                await self._antipode_wait(read, self._conn)  # type: ignore[attr-defined]
+            except BaseException:
+                read.end()
+                raise
+        return read
+
+    async def _antipode_cover(self, read: StatementRead, conn: Any) -> None:
+        if read.collects and not isinstance(self, ServerCursorMixin):
+            async with conn.lock:
+                await conn.wait(read.cover_gen(self))
+        else:
+            read.mark()
+        read.came()
 
     async def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         """As psycopg's."""
-        await self._antipode_uncovered(query)
-        noting.at_once(self._antipode_flow, query)
+        read = await self._antipode_uncovered(query)
+        if read is not None:
+            read.at_once()
         try:
             await super().executemany(query, params_seq, **options)  # type: ignore[misc]
         except BaseException as error:
@@ -310,8 +281,9 @@ class AsyncRecordingCursor(RecordingBaseCursor):
 
     @asynccontextmanager
     async def _antipode_copy(self, statement: Any, before: Lineage, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        await self._antipode_uncovered(statement, before)
-        noting.at_once(self._antipode_flow, statement)
+        read = await self._antipode_uncovered(statement, before)
+        if read is not None:
+            read.at_once()
         try:
             async with super().copy(*args, **options) as copy:  # type: ignore[misc]
                 yield self._antipode_copied(copy)
@@ -326,18 +298,19 @@ class AsyncRecordingCursor(RecordingBaseCursor):
         return self._antipode_stream(made(self._antipode_flow, query), query, *args, **options)
 
     async def _antipode_stream(self, before: Lineage, query: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        await self._antipode_uncovered(query, before)
-        followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
-        noting.at_once(self._antipode_flow, query)
+        read = await self._antipode_uncovered(query, before)
         try:
             self._antipode_flow.known.row_by_row = True
             fetching = self._antipode_fetching()
-            async with aclosing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
-                async for row in rows:
-                    fetching.goes_on()
-                    yield row
-            if followed is not None:
-                came(followed, self._antipode_flow)
+            with read or PLAIN:
+                async with aclosing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
+                    async for row in rows:
+                        if read is not None:
+                            read.comes()
+                        fetching.goes_on()
+                        yield row
+                if read is not None:
+                    read.comes()
         except BaseException as error:
             self._antipode_flow.failed(Kind.MAYBE, error)
             raise

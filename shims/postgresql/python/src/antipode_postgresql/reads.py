@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any, Final
 
 from antipode.at_rest import lineage_at_rest
-from antipode.followed_reads import FollowedRead, followed_read, quietly
 from antipode.lineage import EMPTY, Lineage
-from antipode.otel_context import current_context
-from antipode.reading import Reading, reading_in
-from antipode.scope import Scope, current_scope
+from antipode.read import Keys, Read, ReadValue
 from antipode.shim import Server
 from antipode.verdict import UnprovenKind, Verdict, Visibility, not_yet, unproven
-from antipode.wait_on_read import lineage_before, required_ids, waited_in_vain
 from antipode.waiting import LOOK_S
 from antipode.writeid import WriteId
 from psycopg import OperationalError, pq
 
-from antipode_postgresql.binding import Binding
 from antipode_postgresql.column import COLUMN
 from antipode_postgresql.flow import INTRANS, Flow
 from antipode_postgresql.looking import STARTED, Look
 from antipode_postgresql.packets import Late, Results, asked, bounded, record_end, simple
 from antipode_postgresql.positions import Epoch, number_of, position_in
 from antipode_postgresql.riding import Heard
-from antipode_postgresql.statements import Kind, classify, may_read
+from antipode_postgresql.statements import Kind, classify, is_noted, may_read
 from antipode_postgresql.targets import leads_on, target_of
 
 TICK_S: Final = 0.02
@@ -39,6 +35,8 @@ _SNAPSHOT: Final = (
     f"its {{}} transaction reads from a snapshot of a moment that is past, when {_UNPROVED}: begin another one"
 )
 _ROWS: Final = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.SINGLE_TUPLE, pq.ExecStatus.TUPLES_CHUNK)
+_ANY: Final = (ReadValue(b""),)
+"""What is told of a statement: that it reads, and no more (HIST-36)."""
 UNKNOWN: Final = b"CALL"
 """Stands for a text that nobody knows: it may do anything."""
 _LIFE: Final = f"SELECT {STARTED}; SHOW transaction_isolation".encode()
@@ -54,17 +52,35 @@ _COVER: Final = b"""SELECT p.recovering, p.reached, p.timeline, p.system,
 FROM antipode.place() AS p"""
 
 
-class ReadCall:
-    """One read: what it has to wait for, and who wants to know what it depends on."""
+class StatementRead(Read):
+    """One statement that may read: what it waits for on its own connection, and who wants to know what it returns."""
 
-    def __init__(
-        self, flow: Flow, reading: Reading | None, ids: list[WriteId], scope: Scope | None, merges: bool
-    ) -> None:
+    __slots__ = (
+        "_before",
+        "_is_late",
+        "_is_over",
+        "_isolation",
+        "_life",
+        "_proved_life",
+        "_text",
+        "binding",
+        "covers",
+        "flow",
+        "ids",
+        "is_past",
+        "past",
+        "trouble",
+    )
+
+    def __init__(self, flow: Flow, text: bytes, before: Lineage = EMPTY) -> None:
         self.flow = flow
-        self.binding = flow.binding
-        self.reading = reading
-        self.ids = ids
-        self.timeout = self.binding.timeout
+        self.binding = binding = flow.binding
+        is_told = (binding.notes or binding.follows) and is_noted(text)
+        keys: Keys = None if is_told and classify(text) is Kind.READ else ()  # what may write is not followed
+        super().__init__(binding, None, keys, is_told=is_told)
+        self._before = before
+        self._text = text
+        self.ids: list[WriteId] = []
         self.trouble: Visibility | None = None
         """Why what it waits for is not visible, once it has given up."""
         self.is_past = False
@@ -75,23 +91,40 @@ class ReadCall:
         self._proved_life = ""
         self._isolation = ""
         self._is_late = False
-        self._scope = scope
-        self._merged: Reading | None = Reading() if merges else None
-        self.covers: WriteId | None = None
+        self._is_over = False
+        self.covers: tuple[WriteId, ...] = ()
         """The position that goes into lineages with what was read."""
-        self._began = time.monotonic()
-        if scope is not None and scope.deadline is not None:
-            self.timeout = max(0.0, min(self.timeout, scope.deadline - self._began))
 
     @property
-    def collects(self) -> bool:
-        """Whether somebody wants to know what the value depends on."""
-        return self.reading is not None or self._merged is not None
+    def after(self) -> Lineage:
+        """What it has to come after: where it was made, too (SHIM-44)."""
+        return super().after | self._before if self._before else super().after
 
     # Waiting
 
-    def is_settled(self) -> bool:
+    def steps(self) -> Iterator[bool]:
+        """Give what is to be done before it, step by step: to ask on its connection (`learn_gen`), or else to `wait`.
+
+        Raises BarrierTimeout or BarrierUnproven, by the policies, where that was in vain.
+        """
+        self.ids = self.required()
+        if not self.ids:
+            return
+        if not self._is_settled():
+            asks_first = self.in_snapshot  # otherwise behind the wait: the question itself may take the snapshot
+            if asks_first:
+                yield True
+            if self.trouble is None:
+                yield False
+            if self.trouble is None and not asks_first:
+                yield True
+            self._waited()
+        if self.trouble is not None:
+            self.refuse(self.trouble, is_past=self.is_past)
+
+    def _is_settled(self) -> bool:
         """Return whether waiting is of no use: its moment is past, and what it wants was proved then, or was not."""
+        self.past = self.flow.known.moments.of_text(self._text)
         if self.past is None and not self.in_snapshot:
             return False
         proved = self.flow.known.moments.proved if self.past is None else self.past
@@ -121,7 +154,7 @@ class ReadCall:
         if pgconn.transaction_status == pq.TransactionStatus.INERROR:
             return
         is_held = self.in_snapshot
-        until = max(self._began + self.timeout, time.monotonic() + LOOK_S)
+        until = max(self.deadline, time.monotonic() + LOOK_S)
         try:
             if pipeline is None:
                 self._hear((yield from bounded(simple(pgconn, _LIFE), until)))
@@ -151,7 +184,7 @@ class ReadCall:
             self.trouble = unproven("the server did not say on this connection which one it is")
 
     def wait(self) -> None:
-        """Waits until the connection's own server has the writes."""
+        """Wait until the connection's own server has the writes."""
         server = _server(self.flow)
         self._judge(server.wait_for(Lineage(self.ids), self._left), server)
 
@@ -162,7 +195,7 @@ class ReadCall:
 
     @property
     def _left(self) -> float:
-        return max(self._began + self.timeout - time.monotonic(), 0.0)
+        return max(self.deadline - time.monotonic(), 0.0)
 
     def _judge(self, answer: Visibility, server: Any) -> None:
         if answer.verdict is Verdict.VISIBLE:
@@ -171,7 +204,7 @@ class ReadCall:
         else:
             self.trouble = answer
 
-    def waited(self) -> None:
+    def _waited(self) -> None:
         """The wait is over: what it proved counts from now on, if it was this connection's server that was asked."""
         if self.trouble is not None:
             return
@@ -182,15 +215,6 @@ class ReadCall:
         moments = self.flow.known.moments
         moments.proved |= Lineage(self.ids)
 
-    def refuse(self) -> None:
-        """Raise what the policies say of a wait in vain, before the read is sent."""
-        if self.trouble is None:
-            return
-        name = self.binding.store.name
-        words = f"{name}: {self.trouble.reason}. The read waited for it {self.timeout * 1000:.0f} ms at most"
-        waited = time.monotonic() - self._began
-        waited_in_vain(name, words, waited, self.trouble, is_past=self.is_past)
-
     # Covering
 
     def cover_gen(self, cursor: Any) -> Any:
@@ -198,7 +222,7 @@ class ReadCall:
         self._saw_beside(cursor)
         status = self.flow.pgconn.transaction_status
         if status not in (INTRANS, pq.TransactionStatus.IDLE) or self.flow.pgconn.pipeline_status:
-            self.missed()
+            self.mark()
             return
         in_block = status == INTRANS
         try:
@@ -209,7 +233,7 @@ class ReadCall:
                 ended = b"RELEASE antipode" if good else b"ROLLBACK TO antipode"
                 yield from simple(self.flow.pgconn, ended)
         except OperationalError:
-            self.missed()
+            self.mark()
             return
         answer = results[-1]
         if answer.status != pq.ExecStatus.TUPLES_OK:
@@ -218,24 +242,21 @@ class ReadCall:
                 f"what is read from {self.binding.store.name} cannot be covered: run antipode init",
                 code="AP203",
             )
-            self.missed()
+            self.mark()
             return
         fields = [None if (v := answer.get_value(0, n)) is None else v.decode() for n in range(answer.nfields)]
         recovering, reached, timeline, system, seen, word, segment = fields
         if timeline is None or system is None or reached is None or seen is None:
-            self.missed()
+            self.mark()
             return
         counter = number_of(seen)
         if recovering != "t":
             counter = max(number_of(reached), record_end(counter, int(segment or 0)))
         elif counter < number_of(reached):  # it replays what it has not received since it began to: from an archive
-            self.missed()
+            self.mark()
             return
         epoch = str(Epoch(int(system), int(timeline), word or ""))
-        position = self.covers = WriteId(self.binding.store.name, b"", position_in(epoch, counter))
-        for reading in (self.reading, self._merged):
-            if reading is not None:
-                reading.saw(position)
+        self.covers = (WriteId(self.binding.store.name, b"", position_in(epoch, counter)),)
 
     def _saw_beside(self, cursor: Any) -> None:
         if not self.binding.rests or cursor.pgresult is None or not cursor.pgresult.nfields:
@@ -243,33 +264,39 @@ class ReadCall:
         result = cursor.pgresult
         columns = [number for number in range(result.nfields) if result.fname(number) == COLUMN.encode()]
         if not columns:
-            self.missed()
+            self.mark()
             return
         options = self.binding.options
         for row in range(result.ntuples):
             for column in columns:
                 beside = lineage_at_rest(result.get_value(row, column), self.binding.store.name, options.lineage_in)
-                for reading in (self.reading, self._merged):
-                    if reading is not None and beside:
-                        reading.saw(lineage=beside)
-
-    def begin_uncovered(self) -> None:
-        """It is about to read what nobody can cover, bit by bit: marked."""
-        self.missed()
-        self.finish()
-
-    def missed(self) -> None:
-        """A value was read of which it cannot be said what it depends on."""
-        for reading in (self.reading, self._merged):
-            if reading is not None:
-                reading.marked(self.binding.store.name)
+                if beside:
+                    self.saw(lineage=beside)
 
     # The end
 
-    def finish(self) -> None:
-        """The read is over: automatic merging."""
-        if self._merged is not None and self._scope is not None:
-            self._scope.transfer_read(self._merged.lineage)
+    def came(self) -> None:
+        """Tell that its result is there."""
+        self.returned(self._found, covers=self.covers)
+
+    def _found(self) -> tuple[ReadValue, ...]:
+        if self.binding.follows and not self.flow.pgconn.pipeline_status:  # there it is still on its way
+            self.server = _server(self.flow)
+        return _ANY
+
+    def comes(self) -> None:
+        """Tell that its first data come, bit by bit, or that there are none: nobody can cover them."""
+        if not self._is_over:
+            self._is_over = True
+            self.mark()
+            self.came()
+            self.end()
+
+    def at_once(self) -> None:
+        """Tell before it is sent that it gives its data bit by bit, whenever they come: nobody can cover them."""
+        self.mark()
+        self.returned(lambda: _ANY)
+        self.end()
 
 
 def made(flow: Flow, query: Any) -> Lineage:
@@ -277,57 +304,32 @@ def made(flow: Flow, query: Any) -> Lineage:
 
     A `reading()` may be over when it is begun, so it is told now that it cannot cover it.
     """
-    binding = flow.binding
-    if binding.reads_plainly() or not may_read(text_of(query)):
+    if flow.binding.reads_plainly() or not may_read(text_of(query)):
         return EMPTY
-    reading = reading_in(current_context())
-    if reading is not None:
-        reading.marked(binding.store.name)
-    return Lineage(required_ids(binding.store, wanted(binding)))
+    read = Read(flow.binding, None, is_told=False)
+    read.mark()
+    return Lineage(read.required())
 
 
-def read_call(flow: Flow, query: Any, before: Lineage = EMPTY) -> ReadCall | None:
-    """Return what a read has to do besides reading; None where it is a plain one, or no read.
+def read_of(flow: Flow, query: Any, before: Lineage = EMPTY) -> StatementRead | None:
+    """Return a read that is about to be sent; None where it is a plain one, or no read.
 
     before: what it has to see because of where it was made.
     """
-    binding = flow.binding
-    binding.refresh()
-    reading = reading_in(current_context())
-    if reading is None and not (binding.waits or binding.merges or before):
+    if flow.binding.reads_plainly() and not before:
         return None
     text = text_of(query)
-    if not may_read(text):
-        return None
-    scope = current_scope()
-    ids = required_ids(binding.store, wanted(binding) | before)
-    merges = binding.merges and scope is not None
-    if reading is None and not ids and not merges:
-        return None
-    call = ReadCall(flow, reading, list(ids), scope, merges)
-    if ids:
-        call.past = flow.known.moments.of_text(text)
-    return call
+    return StatementRead(flow, text, before) if may_read(text) else None
 
 
-def waits_gen(call: ReadCall, pipeline: Any) -> Any:
+def waits_gen(read: StatementRead, pipeline: Any) -> Any:
     """Wait within a generator of psycopg's, blocking; raise what the policies say of a wait in vain."""
-    if not call.is_settled():
-        asks_first = call.in_snapshot
-        if asks_first:
-            yield from call.learn_gen(pipeline)
-        if call.trouble is None:
-            call.wait()
-        if call.trouble is None and not asks_first:
-            yield from call.learn_gen(pipeline)
-        call.drop()
-        call.waited()
-    call.refuse()
-
-
-def wanted(binding: Binding) -> Lineage:
-    """Return what a read of this client has to see here, as the scope and `reading()` are now."""
-    return lineage_before(reading_in(current_context()), current_scope(), waits=binding.waits)
+    for asks in read.steps():
+        if asks:
+            yield from read.learn_gen(pipeline)
+            read.drop()
+        else:
+            read.wait()
 
 
 class Fetching:
@@ -344,33 +346,14 @@ class Fetching:
         binding = self._flow.binding
         if binding.reads_plainly():
             return
-        lineage = wanted(binding)
+        read = Read(binding, None, is_told=False)
+        lineage = read.after
         if lineage is self._checked:
             return
-        ids = required_ids(binding.store, lineage)
+        ids = read.required()
         if ids and not Lineage(ids) <= self._proved:
-            call = ReadCall(self._flow, None, ids, current_scope(), False)
-            call.gave_up_past(_PAST)
-            call.refuse()
+            read.refuse(unproven(_PAST), is_past=True)
         self._checked = lineage
-
-
-def follow(flow: Flow, query: Any) -> FollowedRead | None:
-    """In dry-run: what follows a statement that reads; None where nothing does."""
-    flow.binding.refresh()
-    if not flow.binding.follows or classify(text_of(query)) is not Kind.READ:
-        return None
-    text = query.encode("utf-8", "replace") if isinstance(query, str) else query
-    if isinstance(text, bytes) and b"FROM" not in text.upper():
-        return None  # it reads no data: a setting, an expression
-    return followed_read(flow.binding.store, reading_in(current_context()))
-
-
-@quietly
-def came(followed: FollowedRead, flow: Flow) -> None:
-    """What it read has come, unless it is on its way in a pipeline."""
-    if not flow.pgconn.pipeline_status:
-        followed.over(_server(flow))
 
 
 def _server(flow: Flow) -> Server:

@@ -16,7 +16,7 @@ from psycopg.client_cursor import ClientCursorMixin
 from antipode_postgresql.flow import IDLE, INTRANS, Flow
 from antipode_postgresql.moments import takes_no_snapshot
 from antipode_postgresql.packets import asked
-from antipode_postgresql.reads import UNKNOWN, Fetching, read_call, waits_gen
+from antipode_postgresql.reads import UNKNOWN, Fetching, read_of, waits_gen
 from antipode_postgresql.statements import Kind
 
 _BINARY: Final = pq.Format.BINARY
@@ -73,17 +73,17 @@ class RecordingBaseConnection:
 
     def _antipode_unannounced(self, flow: Flow) -> Any:
         """A statement of a cursor that was not made by this connection: nobody knows what it is."""
-        call = None if flow.binding.reads_plainly() else read_call(flow, UNKNOWN)
-        if call is not None:
-            if call.ids and isinstance(self, AsyncConnection):
-                raise ConfigurationError(
-                    "a cursor that was made by hand on an asyncio connection cannot wait for what it is to read: make "
-                    "it by connection.cursor(), or call antipode.barrier_async() before",
-                    code="AP504",
-                )
-            if call.ids:
-                yield from waits_gen(call, self._pipeline)  # type: ignore[attr-defined]
-            call.begin_uncovered()
+        read = read_of(flow, UNKNOWN)
+        if read is not None:
+            with read:
+                if isinstance(self, AsyncConnection) and read.required():
+                    raise ConfigurationError(
+                        "a cursor that was made by hand on an asyncio connection cannot wait for what it is to read: "
+                        "make it by connection.cursor(), or call antipode.barrier_async() before",
+                        code="AP504",
+                    )
+                yield from waits_gen(read, self._pipeline)  # type: ignore[attr-defined]
+                read.at_once()
         yield from super()._start_query()  # type: ignore[misc]
         if flow.binding.records:
             flow.begins(Kind.MAYBE, None)
