@@ -101,7 +101,7 @@ class WrappedClient:
         """Return whether a read has nothing to do but to read: it waits for nothing, and nobody observes it."""
         if settings_generation() != self.generation:
             self.refresh()
-        return not self.records or (self._is_plain and reading_in(current_context()) is None)
+        return (self._is_plain or not self.records) and reading_in(current_context()) is None
 
     @property
     def timeout(self) -> float:
@@ -127,7 +127,7 @@ class Read:
         """is_told: whether dry-run and histories are told of it; not where a write reads."""
         self._client = client
         self.server = server
-        self.reading: Reading | None = reading_in(current_context()) if client.records else None
+        self.reading: Reading | None = reading_in(current_context())
         self.scope: Scope | None = current_scope() if client.records else None
         self._merged = Reading() if client.merges and self.scope is not None else None
         self._readings = [each for each in (self.reading, self._merged) if each is not None]

@@ -84,7 +84,8 @@ class DocumentRead(Read):
     @property
     def asks(self) -> bool:
         """Whether it is not known what the server is, which tells what covers its values."""
-        return self.collects and self._native is not None and not self.binding.known(self._native)
+        own = self.binding
+        return self.collects and own.records and self._native is not None and not own.known(self._native)
 
     @property
     def waits(self) -> bool:
