@@ -180,7 +180,7 @@ public interface OwnReadCases extends ConformanceCases {
     }
   }
 
-  /** Dry-run, a recorded history and {@code reading()} are told of each read (SHIM-13, REC-12, HIST-28). */
+  /** Dry-run, a recorded history and {@code reading()} are told of each read (SHIM-54, SHIM-13, REC-12, HIST-28). */
   @Case(queues = false)
   default void aReadIsToldToEveryObserver(@TempDir Path folder) {
     StoreUnderTest store = store();
