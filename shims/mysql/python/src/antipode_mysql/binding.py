@@ -6,7 +6,7 @@ import time
 from typing import Any, Final
 
 from antipode import logs
-from antipode.settings import Mode, settings, settings_generation, timeout_of
+from antipode.read import WrappedClient
 from antipode.shim import Server
 from antipode.store import Store, StoreOptions
 
@@ -20,7 +20,7 @@ _AGAIN_S: Final = 5.0
 """How long a server's settings are believed; one that did not answer is asked again so much later."""
 
 
-class Binding:
+class Binding(WrappedClient):
     """A wrapped connection's tie to its store, while it leads to one server."""
 
     server: Server
@@ -28,19 +28,9 @@ class Binding:
 
     def __init__(self, store: Store, target: Target, options: StoreOptions, *, is_named: bool) -> None:
         """`is_named`: what opens such connections names their servers."""
-        self.store = store
+        super().__init__(store, options)
         self.target = target
         self.is_named = is_named
-        self.options = options
-        """What this connection was wrapped with; others of the store may differ."""
-        self.generation = -1
-        """Of the settings that the flags below follow."""
-        self.records = True
-        self.merges = False
-        self.waits = False
-        self.follows = False
-        self.notes = False
-        """Whether a history is recorded."""
         self.rests = options.rest == "native"
         self.gives = options.lineage_out
         self.takes = options.lineage_in
@@ -63,27 +53,6 @@ class Binding:
         listed = self.options.replicas is not None
         found.server = shim.opened(plain, found.target, listed=listed, is_named=self.is_named)
         return found
-
-    def refresh(self) -> None:
-        """Takes the settings in force, if they have changed; called before every statement."""
-        if settings_generation() != self.generation:
-            mode = self.store.mode
-            self.records = mode is not Mode.OFF
-            self.merges = settings().auto_merge and self.records
-            self.waits = self.options.wait_on_read and mode is Mode.ENFORCE
-            self.follows = mode is Mode.DRY_RUN
-            self.notes = bool(settings().history) and self.records
-            self.generation = settings_generation()
-
-    @property
-    def reads(self) -> bool:
-        """Whether reads have to be looked at though no `reading()` block is open."""
-        return self.waits or self.merges or self.follows or self.notes
-
-    @property
-    def timeout(self) -> float:
-        """How long a read of this connection waits, in seconds."""
-        return timeout_of(self.store.name, self.options.timeout)
 
     @property
     def unfit(self) -> str:

@@ -10,12 +10,9 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar, cast
 
-from antipode.followed_reads import FollowedRead
-
-from antipode_mysql import noting
 from antipode_mysql.recorder import IN_TRANSACTION, Call, Recorder
 from antipode_mysql.statements import Kind
-from antipode_mysql.waiting import Late, Moment, ReadCall
+from antipode_mysql.waiting import Late, Moment, StatementRead
 
 Row = Sequence[bytes | None]
 _R = TypeVar("_R")
@@ -91,38 +88,40 @@ class Driving:
             await self._antipode_settle()
         call = recorder.before(sql, several=several)
         if recorder.may_track and not self._antipode_left():
-            await self._antipode_track(recorder, None if call is None else call.read)
+            try:
+                await self._antipode_track(recorder, None if call is None else call.read)
+            except BaseException:
+                if call is not None and call.read is not None:
+                    call.read.end()
+                raise
             if call is not None and recorder.tracks:
                 call.asks = False
-        if recorder.binding.notes:
-            noting.read(recorder.binding, sql, several=several)
-        followed = recorder.follow(sql, several=several)
-        if followed is not None:
-            action = _followed(action, recorder, followed)
         if call is None:
             result = await action()
             recorder.unasked()
             return result
         read = call.read
-        call.sql, call.several = sql, several
+        call.sql = sql
         self._antipode_call = call
         try:
             if read is not None:
-                if read.trouble is None:
-                    snapshot = recorder.snapshot or Moment()
-                    await read.wait(self._antipode_ask_until, self._antipode_pause, recorder, snapshot)
-                read.refuse()
+                snapshot = recorder.snapshot or Moment()
+                await read.wait_on(self._antipode_ask_until, self._antipode_pause, recorder, snapshot)
                 recorder.shows = read.shows
                 call.asks = call.asks or (read.collects and packs_reads)
             result = await action()
         except BaseException as error:
+            if read is not None:
+                read.end()
             await self._antipode_failed(call, error)
             raise
+        if read is not None and not read.collects:
+            read.came()  # now: the rest of its rows may be read much later, if ever
         if self._antipode_call is call and not self._antipode_left():
             await self._antipode_finish(call)
         return result
 
-    async def _antipode_track(self, recorder: Recorder, read: ReadCall | None) -> None:
+    async def _antipode_track(self, recorder: Recorder, read: StatementRead | None) -> None:
         """Once a session: has the server tell the ids of commits in its own answers."""
         recorder.tracks = False
         try:
@@ -169,14 +168,15 @@ class Driving:
             why, ends = error, recorder.has_ended(call, 0)
         except BaseException as error:  # the application's task was cancelled while we asked
             self._antipode_written(call, None, recorder.has_ended(call, 0), error)
+            if read is not None:
+                read.left()
             raise
         self._antipode_written(call, row, ends, why)
         if read is not None:
             if read.collects:
-                read.saw(row, recorder.session)
-                if read.covers and recorder.binding.notes:
-                    noting.read(recorder.binding, call.sql, several=call.several, covers=read.covers)
-            read.finish()
+                read.stood(row, recorder.session)
+            read.came()
+            read.end()
         return why
 
     def _antipode_written(self, call: Call, row: Row | None, ends: bool, why: BaseException | None) -> None:
@@ -244,6 +244,8 @@ class Driving:
     def _antipode_over(self) -> None:
         """The session ends: its open transaction leaves nothing, but what was told to commit may have happened."""
         call, self._antipode_call = self._antipode_call, None
+        if call is not None and call.read is not None:
+            (call.read.left if call.sent else call.read.end)()
         if call is not None and call.sent and (call.statement.kind is not Kind.READ or call.statement.may_write):
             self._antipode.unknown()
 
@@ -282,17 +284,6 @@ class BlockingDriving(Driving):
 
     async def _antipode_pause(self, seconds: float) -> None:
         time.sleep(seconds)
-
-
-def _followed(
-    action: Callable[[], Awaitable[_R]], recorder: Recorder, followed: FollowedRead
-) -> Callable[[], Awaitable[_R]]:
-    async def act() -> _R:
-        result = await action()
-        recorder.came(followed)
-        return result
-
-    return act
 
 
 def _only(rows: list[Row]) -> Row | None:

@@ -96,8 +96,8 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
 
     def connect(self, sock: Any = None) -> None:
         self._antipode.unknown()
+        self._antipode_over()
         self._antipode.renewed()
-        self._antipode_call = None
         super().connect(sock)
         self._antipode_connected()
         self._antipode.opened(self._antipode_plain)

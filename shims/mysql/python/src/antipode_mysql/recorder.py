@@ -10,7 +10,6 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 from antipode.at_rest import lineage_unscoped
-from antipode.followed_reads import FollowedRead, followed_read, quietly
 from antipode.reading import current_reading
 from antipode.scope import Scope, current_scope
 from antipode.store import Write
@@ -23,7 +22,7 @@ from antipode_mysql.gtid_sets import GtidSet
 from antipode_mysql.mariadb import MARIADB
 from antipode_mysql.probe import MULTIPLEXED, flavour_of
 from antipode_mysql.statements import GAP, Kind, Statement, classify
-from antipode_mysql.waiting import Moment, ReadCall, fetch, read_call
+from antipode_mysql.waiting import Moment, StatementRead, fetch, read_of
 
 IN_TRANSACTION: Final = 0x0001
 AUTOCOMMIT: Final = 0x0002
@@ -35,13 +34,13 @@ _XA: Final = re.compile(
 class Call:
     """A statement on its way."""
 
-    __slots__ = ("asks", "assigns", "began", "ends", "read", "sent", "several", "sql", "statement")
+    __slots__ = ("asks", "assigns", "began", "ends", "read", "sent", "sql", "statement")
 
     def __init__(
         self,
         statement: Statement,
         *,
-        read: ReadCall | None,
+        read: StatementRead | None,
         ends: bool = False,
         asks: bool = False,
         assigns: bytes | None = None,
@@ -60,8 +59,6 @@ class Call:
         self.sent = False
         """Whether anything may have left for the server."""
         self.sql = b""
-        self.several = True
-        """Whether its text may hold several statements."""
 
 
 class Recorder:
@@ -111,7 +108,7 @@ class Recorder:
         statement = classify(sql, several=several)
         self.discards = not statement.may_read
         kind, began = statement.kind, not self.writes
-        read = read_call(binding, self.flavour) if statement.may_read else None
+        read = read_of(binding, self.flavour, sql, several=several) if statement.may_read else None
         if statement.may_write:
             if self.prepared and self._xa(sql)[1] != self.prepared:
                 self.unknown()
@@ -119,7 +116,7 @@ class Recorder:
         elif not self.writes:
             if statement.may_read:
                 self.snapshot = self.snapshot or Moment()
-                self.snapshot.taken = self.snapshot.taken or read is None
+                self.snapshot.taken = self.snapshot.taken or read is None or not read.ids
             elif kind is Kind.ENDS and b"SNAPSHOT" in sql.upper():
                 self.snapshot = Moment(taken=True)
             return None if read is None else Call(statement, read=read)
@@ -130,18 +127,6 @@ class Recorder:
         ends = statement.packs and self._will_end(statement)
         assigns = self._assignment(statement)
         return Call(statement, read=read, ends=ends, asks=ends and not self.tracks, assigns=assigns, began=began)
-
-    def follow(self, sql: bytes, *, several: bool) -> FollowedRead | None:
-        """In dry-run: what follows a statement that reads; None where nothing does."""
-        binding = self.binding
-        if not binding.follows or not classify(sql, several=several).may_read:
-            return None
-        return followed_read(binding.store, current_reading())
-
-    @quietly
-    def came(self, followed: FollowedRead) -> None:
-        """What it read has come."""
-        followed.over(self.binding.server)
 
     def _begin_write(self) -> None:
         scope = current_scope()
@@ -189,7 +174,7 @@ class Recorder:
     def fetches(self) -> None:
         """Data of the statement that was sent last is about to be read. Raises where it is too old (SHIM-48)."""
         if not self.discards and (self.binding.waits or current_reading() is not None):
-            fetch(self.binding, self.flavour, self.shows)
+            fetch(self.binding, self.shows)
 
     def heard(self, gtids: str) -> None:
         """The server has told, behind an OK, what was committed."""

@@ -7,11 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from antipode.at_rest import lineage_at_rest
-from antipode.reading import Reading, current_reading
-from antipode.scope import Scope, current_scope
+from antipode.read import Read, ReadValue
 from antipode.shim import unproven
 from antipode.verdict import Verdict, Visibility, not_yet
-from antipode.wait_on_read import lineage_before, required_ids, waited_in_vain
 from antipode.waiting import LOOK_S
 from antipode.writeid import Ordered, WriteId
 
@@ -20,6 +18,7 @@ from antipode_mysql.binding import Binding
 from antipode_mysql.flavour import Flavour, Look, answer_of, texts
 from antipode_mysql.probe import MULTIPLEXED
 from antipode_mysql.shim import MySQLShim
+from antipode_mysql.statements import is_noted
 
 _SLICE_S: Final = 0.5
 _LEAST_S: Final = 0.001
@@ -28,6 +27,8 @@ AskUntil = Callable[[bytes, float], Awaitable[Sequence[Sequence[bytes | None]]]]
 """Asks a question on the read's own connection until a time (of `time.monotonic`), or raises Late; the rows."""
 Pause = Callable[[float], Awaitable[None]]
 """Waits for so many seconds."""
+_ANY: Final = (ReadValue(b""),)
+"""What is told of a statement: that it reads, and no more (HIST-36)."""
 _PAST: Final = unproven(
     "the open transaction reads what was there when it began, and that is older than what the read depends on. COMMIT "
     "or ROLLBACK before reading"
@@ -78,50 +79,45 @@ class Moment:
         return isinstance(version, Ordered) and self._proved.get(version.epoch, -1) >= version.counter
 
 
-class ReadCall:
-    """One read: what it has to wait for, and who wants to know what it depends on."""
+class StatementRead(Read):
+    """One statement that may read: what it waits for on its own connection, and who wants to know what it returns."""
 
-    def __init__(
-        self,
-        binding: Binding,
-        flavour: Flavour,
-        reading: Reading | None,
-        ids: list[WriteId],
-        scope: Scope | None,
-        merges: bool,
-    ) -> None:
+    __slots__ = ("_last", "_was_open", "binding", "covers", "flavour", "ids", "shows", "trouble")
+
+    def __init__(self, binding: Binding, flavour: Flavour, sql: bytes, *, several: bool) -> None:
+        is_told = (binding.notes or binding.follows) and is_noted(sql, several=several)
+        super().__init__(binding, None, is_told=is_told)
         self.binding = binding
         self.flavour = flavour
-        self.ids = ids
+        self.ids: list[WriteId] = []
         self.trouble: Visibility | None = None
         """Why the read's writes are not visible, once it has given up."""
         self.shows = Moment()
         """The moment that its data is of."""
         self._was_open = False
         self._last: Look | None = None
-        self._scope = scope
-        self._merged: Reading | None = Reading() if merges and scope is not None else None
-        self._readings = [each for each in (reading, self._merged) if each is not None]
         self.covers: list[WriteId] = []
         """The positions that go into lineages with what was read."""
-        self._began = time.monotonic()
-        self._deadline = self._began + binding.timeout
-        if scope is not None and scope.deadline is not None:
-            self._deadline = min(self._deadline, scope.deadline)
-
-    @property
-    def collects(self) -> bool:
-        """Whether somebody wants to know what the value depends on."""
-        return bool(self._readings)
 
     # Before the read
 
-    async def wait(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> None:
-        """Waits on this connection until the read's writes are visible there, or the deadline has passed.
+    async def wait_on(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> None:
+        """Wait on this connection until the read's writes are visible there, or the deadline has passed.
 
-        `session`: what is known of the connection's. `snapshot`: that of the transaction that the read is part of, or
-        begins.
+        Args:
+            ask: asks on the connection.
+            pause: waits for the next look.
+            session: what is known of the connection's.
+            snapshot: that of the transaction that the read is part of, or begins.
+
+        Raises what the policies say of a wait in vain, before anything is sent: what reads may also write.
         """
+        if self.trouble is None:
+            await self._look_until(ask, pause, session, snapshot)
+        if self.trouble is not None:
+            self.refuse(self.trouble, self.binding.target.address, is_past=self.trouble == _PAST)
+
+    async def _look_until(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> None:
         self.shows = snapshot
         self._was_open = session.in_transaction
         if snapshot.taken and snapshot.covers(self.ids):
@@ -147,7 +143,7 @@ class ReadCall:
             if not snapshot.taken:
                 snapshot.showed(seen, self.ids)
             return False
-        left = self._deadline - time.monotonic()
+        left = self.deadline - time.monotonic()
         final = [answer for answer in missing if answer.verdict is Verdict.UNPROVEN]
         if final or left <= 0:
             self.trouble = (final or missing)[0]
@@ -163,7 +159,7 @@ class ReadCall:
     @property
     def until(self) -> float:
         """When a question of ours has to be answered, by `time.monotonic`."""
-        return max(self._deadline, time.monotonic() + LOOK_S)
+        return max(self.deadline, time.monotonic() + LOOK_S)
 
     def late(self) -> None:
         """A question of ours was not answered in time (SHIM-47)."""
@@ -197,75 +193,59 @@ class ReadCall:
 
     # After it
 
-    def saw(self, row: Sequence[bytes | None] | None, session: int) -> None:
-        """Where the server was behind the read: that covers what was read."""
-        name = self.binding.store.name
+    def stood(self, row: Sequence[bytes | None] | None, session: int) -> None:
+        """Take where the server was behind the read: that covers what was read."""
         answer = answer_of(self.flavour, row)
-        for reading in self._readings:
-            if answer is None or answer.session != session or not answer.log:
-                reading.marked(name)
-            else:
-                self.covers = [WriteId.position(name, *position) for position in answer.log]
-                reading.saw(*self.covers)
+        if answer is None or answer.session != session or not answer.log:
+            self.mark()
+        else:
+            self.covers = [WriteId.position(self.binding.store.name, *position) for position in answer.log]
 
     def saw_rows(self, names: Sequence[str], rows: Sequence[Any]) -> None:
         """The lineages beside the rows that were read join."""
-        if not self.binding.takes or column.NAME not in names:
+        if not self.collects or not self.binding.takes or column.NAME not in names:
             return
         places_ = column.places(names)
         name = self.binding.store.name
         for row in rows:
             values = [row[column.NAME]] if isinstance(row, Mapping) else [row[place] for place in places_]
             for value in values:
-                beside = lineage_at_rest(value, name, True)
-                for reading in self._readings:
-                    reading.saw(lineage=beside)
+                self.saw(lineage=lineage_at_rest(value, name, True))
 
-    def finish(self) -> None:
-        """The read is over: automatic merging."""
-        if self._merged is not None and self._scope is not None:
-            self._scope.transfer_read(self._merged.lineage)
+    def came(self) -> None:
+        """Tell that its answer is there, unless that was told before."""
+        self.returned(self._found, covers=self.covers)
 
-    def refuse(self) -> None:
-        """Raise what the policies say of a wait in vain, before anything is sent: what reads may also write."""
-        trouble = self.trouble
-        if trouble is None:
-            return
-        binding = self.binding
-        name = binding.store.name
-        words = (
-            f"{name} at {binding.target.address}: {trouble.reason}. The read waited for it "
-            f"{binding.timeout * 1000:.0f} ms at most"
-        )
-        waited = time.monotonic() - self._began
-        waited_in_vain(name, words, waited, trouble, is_past=trouble in (_PAST, _PAST_ROWS))
+    def _found(self) -> tuple[ReadValue, ...]:
+        self.server = self.binding.server
+        return _ANY
+
+    def left(self) -> None:
+        """Tell that nobody reads the rest of its answer: what was read of it, nobody can cover."""
+        self.mark()
+        self.came()
+        self.end()
 
 
-def wanted_by(binding: Binding) -> list[WriteId]:
-    """Return what a read of this client has to see here, as the scope and `reading()` are now."""
-    return required_ids(binding.store, lineage_before(current_reading(), current_scope(), waits=binding.waits))
-
-
-def fetch(binding: Binding, flavour: Flavour, shows: Moment | None) -> None:
+def fetch(binding: Binding, shows: Moment | None) -> None:
     """Raise what the policies say where something is to be seen by now that was not proved when data was taken that is
     read in parts (SHIM-48). `shows`: that moment; None where nobody waited."""
-    if not binding.records:
+    if binding.reads_plainly():
         return
-    ids = wanted_by(binding)
+    read = Read(binding, None, is_told=False)
+    ids = read.required()
     if ids and (shows is None or not shows.covers(ids)):
-        call = ReadCall(binding, flavour, None, ids, current_scope(), False)
-        call.trouble = _PAST_ROWS
-        call.refuse()
+        read.refuse(_PAST_ROWS, binding.target.address, is_past=True)
 
 
-def read_call(binding: Binding, flavour: Flavour) -> ReadCall | None:
-    """What a read has to do besides reading; None where it is a plain one."""
-    reading = current_reading()
-    if reading is None and not binding.waits and not binding.merges:
+def read_of(binding: Binding, flavour: Flavour, sql: bytes, *, several: bool) -> StatementRead | None:
+    """Return a read that is about to be sent; None where it is a plain one."""
+    if binding.reads_plainly():
         return None
-    scope = current_scope()
-    ids = wanted_by(binding)
-    merges = binding.merges and scope is not None
-    if reading is None and not ids and not merges:
-        return None
-    return ReadCall(binding, flavour, reading, ids, scope, merges)
+    read = StatementRead(binding, flavour, sql, several=several)
+    try:
+        read.ids = read.required()
+    except BaseException:
+        read.end()
+        raise
+    return read
