@@ -87,6 +87,8 @@ class WrappedClient:
         self.waits = self.options.wait_on_read and mode is Mode.ENFORCE
         self.follows = mode is Mode.DRY_RUN
         self.notes = bool(now.history) and self.records
+        if now.history and not self.records:
+            events.on_store_joined(self.store)  # its reads are not recorded (HIST-31)
         self._is_plain = not (self.merges or self.waits or self.follows or self.notes)
         self.generation = generation
 
@@ -118,9 +120,6 @@ class Read:
 
     __slots__ = ("_client", "_merged", "_notes", "_readings", "_since", "_timeout", "reading", "scope", "server")
 
-    is_observed = True
-    """Whether anybody wants to know what it returns."""
-
     def __init__(
         self, client: WrappedClient, server: Server | None, keys: Keys = None, *, is_told: bool = True
     ) -> None:
@@ -136,6 +135,11 @@ class Read:
             self._notes = events.on_read_sent(self.scope, client.store, self.reading, keys)
         self._since = time.monotonic()
         self._timeout = -1.0
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether anybody wants to know what it returns."""
+        return bool(self._readings or self._notes)
 
     @property
     def collects(self) -> bool:
@@ -225,6 +229,8 @@ class Read:
             shown: gives what is compared with what `repeat` gives (REC-13); neither where it is not read again.
             repeat: reads once more, on a connection of its own; called later by a thread of Antipode's.
         """
+        if not self.is_observed:
+            return
         try:
             found = list(values())
         except Exception:

@@ -22,13 +22,13 @@ def wait_first(server: Server, timeout: float, reading: Reading | None, scope: S
     others (REC-12). Raises what a barrier raises that waited in vain, by the policies.
     """
     store = server.store
-    ids = required_ids(store, lineage_before(reading, scope, waits=waits))
-    if not ids:
+    lineage = lineage_before(reading, scope, waits=waits)
+    if not _requires(store, lineage):
         return
     began = time.monotonic()
     if scope is not None and scope.deadline is not None:
         timeout = min(timeout, max(scope.deadline - began, 0.0))
-    answer = server.wait_for(Lineage(ids), timeout)
+    answer = server.wait_for(lineage, timeout)
     if answer.verdict is not Verdict.VISIBLE:
         words = f"{store.name}: {answer.reason}. The read waited for it {timeout * 1000:.0f} ms"
         waited_in_vain(store.name, words, time.monotonic() - began, answer)
@@ -47,12 +47,16 @@ def required_ids(store: Store, lineage: Lineage) -> list[WriteId]:
     Writes to this store under a misspelt name can never be seen, and are not passed over either (BAR-51). Raises
     BarrierTimeout or BarrierUnproven for them, by the policies.
     """
+    return lineage.of_store(store.name) if _requires(store, lineage) else []
+
+
+def _requires(store: Store, lineage: Lineage) -> bool:
     if lineage is EMPTY or store.mode is not Mode.ENFORCE:
-        return []
+        return False
     answer = misspelt_in(lineage, store.name)
     if answer is not None:
         waited_in_vain(store.name, f"{store.name}: {answer.reason}. The read waited for nothing", 0.0, answer)
-    return lineage.of_store(store.name)
+    return lineage.section_text(store.name) is not None
 
 
 def waited_in_vain(store: str, words: str, waited: float, answer: Visibility, *, is_past: bool = False) -> None:
