@@ -184,6 +184,13 @@ def settings_generation() -> int:
     return _generation
 
 
+def outdate() -> None:
+    """Make whatever is derived from the settings be derived again: what a store's own options say has changed."""
+    global _generation
+    with _lock:
+        _generation += 1
+
+
 def change(words: Mapping[str, Any], mark: Callable[[Collection[Any]], set[Any]]) -> Settings:
     """Set these words for the process; the environment is read again.
 

@@ -14,7 +14,7 @@ from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.lineage import Lineage
 from antipode.observers import events
 from antipode.setting_words import did_you_mean
-from antipode.settings import store_settings
+from antipode.settings import outdate, store_settings
 from antipode.store_options import DEFAULTS, Replicas, StoreOptions
 from antipode.verdict import UnprovenKind, Visibility, unproven
 from antipode.write import Write
@@ -72,6 +72,7 @@ class Registry:
                 mode, store.options = store.options.mode, store.options.joined_with(options)
                 if store.options.mode != mode:
                     self.generation = next(_generations)  # a pass that is kept may be without this store
+                    outdate()  # the clients that were wrapped before do as it says now
         listed = options.replicas
         if listed is None and store_settings(name).replicas:
             listed = store_settings(name).replicas
