@@ -82,15 +82,23 @@ class WrappedClient:
         if generation == self.generation:
             return
         mode, now = self.store.mode, settings()
-        self.records = mode is not Mode.OFF
-        self.merges = now.auto_merge and self.records
-        self.waits = self.options.wait_on_read and mode is Mode.ENFORCE
-        self.follows = mode is Mode.DRY_RUN
-        self.notes = bool(now.history) and self.records
-        if now.history and not self.records:
+        records = mode is not Mode.OFF
+        merges = now.auto_merge and records
+        waits = self.options.wait_on_read and mode is Mode.ENFORCE
+        follows = mode is Mode.DRY_RUN
+        notes = bool(now.history) and records
+        if now.history and not records:
             events.on_store_joined(self.store)  # its reads are not recorded (HIST-31)
-        self._is_plain = not (self.merges or self.waits or self.follows or self.notes)
-        self.generation = generation
+        # At once: two threads may be here, and what the one has seen must not stand under the other's number.
+        self.__dict__.update(
+            records=records,
+            merges=merges,
+            waits=waits,
+            follows=follows,
+            notes=notes,
+            _is_plain=not (merges or waits or follows or notes),
+            generation=generation,
+        )
 
     def collects(self) -> bool:
         """Return whether somebody would want to know what a read depends on that is made here and now."""
