@@ -11,6 +11,7 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
+from antipode import recorder
 from antipode.read import WrappedClient
 from antipode.shim import StoreOptions, join_store
 from antipode.testing import isolated
@@ -105,3 +106,24 @@ def test_settings_that_change_while_two_threads_take_them(store: antipode.memory
             newer.end()
             client.refresh()
             assert (client.waits, client.follows) == (True, False), (first, second)
+
+
+def test_a_line_that_cannot_be_told(
+    store: antipode.memory.Store, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HIST-24: a read whose line cannot be built is over all the same, and what comes behind it comes after it."""
+    antipode.configure(history=tmp_path)
+    client = store.client("a")
+
+    def broken(_: bytes) -> str:
+        raise ValueError("no such key")
+
+    with antipode.scope() as opened:
+        client.set("k", "v")
+        with monkeypatch.context() as patched:
+            patched.setattr(recorder, "spelled_key", broken)
+            assert client.get("k") == b"v"
+        assert opened.strand[1].holder is None
+    assert recorder._current is not None
+    assert recorder._current.flush()
+    assert "could not be recorded" in "".join(path.read_text() for path in tmp_path.glob("*"))

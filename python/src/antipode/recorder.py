@@ -280,7 +280,7 @@ class NotedRead:
         try:
             self.over(values, covers)
         except Exception:
-            self._recorder.failed(traceback.format_exc(limit=-2))
+            self.fail(traceback.format_exc(limit=-2))
 
     def fail(self, words: str = "") -> None:
         """Record nothing of it; where that is a fault of ours, that an operation is missing."""
