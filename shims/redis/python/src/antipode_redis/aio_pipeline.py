@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from antipode.errors import AntipodeError
 from antipode.lineage import EMPTY
 from antipode.read import PLAIN
 from redis.asyncio.client import Pipeline
@@ -123,16 +124,20 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         binding = self._antipode
         if binding is None:
             return await super().execute(raise_on_error)
+        binding.refresh()
+        read = None
+        if binding.records and may_answer(self.command_stack):
+            try:
+                read = read_call(binding, self, self.command_stack)
+            except AntipodeError:  # as behind any other error, what was queued is gone
+                await self.reset()
+                raise
         call, self._antipode_call = self._antipode_call, None
         if call is not None:
             call.join_committer()
-        binding.refresh()
         commands = [args for args, _ in self.command_stack] if binding.notes else []
         if call is not None and call.noted is not None:
             sent(self, call, commands)
-        read = None
-        if binding.records and may_answer(self.command_stack):
-            read = read_call(binding, self, self.command_stack)
         if call is not None:
             call.certain = certain(self.command_stack)
         # A pipeline whose reads are only observed is sent as it is.

@@ -221,7 +221,11 @@ def wait_of(call: WriteCall, args: Sequence[Any]) -> ReadCall | None:
     """Return what a command that may write has to wait for, because its reply may hold data; None where it has not."""
     if not (call.binding.waits or call.read) or not answers(args):
         return None
-    found = read_call(call.binding)
+    try:
+        found = read_call(call.binding)
+    except AntipodeError:
+        call.abandon()
+        raise
     return found if found is not None and found.ids else None
 
 

@@ -1,0 +1,88 @@
+"""Reads that are refused before anything is sent, and reads that waited in vain: what is left of them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import antipode
+import antipode_redis
+import pytest
+import redis
+import redis.asyncio
+from antipode import Lineage, WriteId
+from antipode.testing import isolated
+from antipode_lab.stores.redis import RedisStore
+from regions import STORE, Posts
+
+pytestmark = pytest.mark.redis_lab(replicas=1, lag="0ms")
+
+
+@pytest.fixture(autouse=True)
+def _isolated() -> Iterator[None]:
+    with isolated():
+        yield
+
+
+@pytest.fixture
+def posts(redis_lab: RedisStore) -> Posts:
+    return Posts(redis_lab)
+
+
+def misspelt(posts: Posts) -> Lineage:
+    """What a lineage says of a write under a name that differs only in case."""
+    written = posts.write("known")
+    return Lineage([WriteId(STORE.upper(), each.key, each.version) for each in written.of_store(STORE)])
+
+
+def test_a_pipeline_that_is_refused_is_gone(posts: Posts) -> None:
+    """BAR-51: what was queued in it is not sent by a later execute, whose scope would not have it."""
+    pipeline = posts.wrapped["a"].pipeline()
+    with antipode.scope() as opened:
+        pipeline.set("queued", "v").get("known")
+        with antipode.reading(after=misspelt(posts)), pytest.raises(antipode.BarrierUnproven, match="AP107"):
+            pipeline.execute()
+        assert not opened.pending
+        assert opened.lineage == antipode.lineage.EMPTY
+        assert pipeline.execute() == []
+    assert posts.shows("a", "queued") is None
+
+
+def test_an_asyncio_pipeline_that_is_refused_is_gone(posts: Posts) -> None:
+    """The same."""
+    after = misspelt(posts)
+
+    async def run() -> None:
+        client = antipode_redis.wrap(redis.asyncio.Redis.from_url(posts.lab.url("a")), store=STORE)
+        pipeline = client.pipeline()
+        with antipode.scope() as opened:
+            pipeline.set("queued", "v").get("known")
+            with antipode.reading(after=after), pytest.raises(antipode.BarrierUnproven, match="AP107"):
+                await pipeline.execute()
+            assert not opened.pending
+            assert opened.lineage == antipode.lineage.EMPTY
+            assert await pipeline.execute() == []
+        await client.aclose()
+
+    asyncio.run(run())
+    assert posts.shows("a", "queued") is None
+
+
+def _at_once(client: redis.Redis) -> Any:
+    with client.pipeline() as pipeline:
+        pipeline.watch("known")
+        return pipeline.getdel("known")
+
+
+@pytest.mark.parametrize("send", [lambda client: client.getdel("known"), _at_once], ids=["client", "pipeline"])
+def test_a_write_that_answers_and_is_refused_has_not_happened(posts: Posts, send: Callable[[Any], Any]) -> None:
+    """BAR-51: its scope has neither a write in flight nor one that got lost."""
+    with antipode.scope() as opened:
+        with antipode.reading(after=misspelt(posts)), pytest.raises(antipode.BarrierUnproven, match="AP107"):
+            send(posts.wrapped["a"])
+        gc.collect()
+        assert not opened.pending
+        assert opened.lineage == antipode.lineage.EMPTY
+    assert posts.shows("a", "known") == b"v"
