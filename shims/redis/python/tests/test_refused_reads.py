@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import antipode
@@ -14,6 +15,7 @@ import redis
 import redis.asyncio
 from antipode import Lineage, WriteId
 from antipode.testing import isolated
+from antipode.testing.histories import lines
 from antipode_lab.stores.redis import RedisStore
 from regions import STORE, Posts
 
@@ -86,3 +88,17 @@ def test_a_write_that_answers_and_is_refused_has_not_happened(posts: Posts, send
         assert not opened.pending
         assert opened.lineage == antipode.lineage.EMPTY
     assert posts.shows("a", "known") == b"v"
+
+
+def test_a_read_that_waited_in_vain_returned_nothing(posts: Posts, tmp_path: Path) -> None:
+    """HIST-28: its value was never given to anybody, and is not recorded as read."""
+    reader = antipode_redis.wrap(
+        redis.Redis.from_url(posts.lab.url("b1")), store=STORE, wait_on_read=True, timeout=0.05
+    )
+    posts.lab.partition("b1")
+    antipode.configure(history=tmp_path)
+    with antipode.scope():
+        posts.wrapped["a"].set("new", "v")
+        with pytest.raises(antipode.BarrierTimeout):
+            reader.get("new")
+    assert [line["kind"] for line in lines(tmp_path, "write", "read")] == ["write"]

@@ -97,10 +97,8 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             with read:
                 options[CALL] = read if not read.is_plain else read.noticed or hidden(binding, args) or PASSED
                 response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
-                if read.is_late:
-                    read.check()
-                read.came([response])
                 read.check()
+                read.came([response])
             return response
         call = WriteCall(binding, kind is Kind.WRITE)
         call.wait = wait_of(call, args)

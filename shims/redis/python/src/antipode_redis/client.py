@@ -419,10 +419,8 @@ class RecordingRedis(Recording, redis.Redis):
         with call:
             options[CALL] = call if not call.is_plain else call.noticed or hidden(binding, args) or PASSED
             response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-            if call.is_late:
-                call.check()
-            call.came([response])
             call.check()
+            call.came([response])
         return response
 
     # Whatever else makes clients and pipelines

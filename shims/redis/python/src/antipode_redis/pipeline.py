@@ -126,10 +126,8 @@ class RecordingPipeline(Recording, Pipeline):
             with read:
                 options[CALL] = read if not read.is_plain else read.noticed or hidden(binding, args) or PASSED
                 response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
-                if read.is_late:
-                    read.check()
-                read.came([response])
                 read.check()
+                read.came([response])
             return response
         call = WriteCall(binding, kind is Kind.WRITE)
         call.wait = wait_of(call, args)
