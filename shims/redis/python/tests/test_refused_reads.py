@@ -1,4 +1,4 @@
-"""Reads that are refused before anything is sent, and reads that waited in vain: what is left of them."""
+"""Reads that are refused, that wait in vain, or of which nobody can tell where they read: what is left of them."""
 
 from __future__ import annotations
 
@@ -102,3 +102,17 @@ def test_a_read_that_waited_in_vain_returned_nothing(posts: Posts, tmp_path: Pat
         with pytest.raises(antipode.BarrierTimeout):
             reader.get("new")
     assert [line["kind"] for line in lines(tmp_path, "write", "read")] == ["write"]
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_history_that_begins_or_ends_while_commands_are_queued(
+    posts: Posts, tmp_path: Path, is_recorded: bool
+) -> None:
+    """HIST-24: a pipeline is sent, and answers, as it would without."""
+    antipode.configure(history=tmp_path if is_recorded else None)
+    with antipode.scope() as opened:
+        pipeline = posts.wrapped["a"].pipeline().set("k", "v").get("k")
+        antipode.configure(history=None if is_recorded else tmp_path)
+        assert pipeline.execute() == [True, b"v"]
+        assert not opened.pending
+        assert opened.lineage.of_store(STORE)

@@ -133,8 +133,9 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         call, self._antipode_call = self._antipode_call, None
         if call is not None:
             call.join_committer()
-        commands = [args for args, _ in self.command_stack] if binding.notes else []
-        if call is not None and call.noted is not None:
+        noted = None if call is None else call.noted
+        commands = [] if noted is None else [args for args, _ in self.command_stack]
+        if call is not None and noted is not None:
             sent(self, call, commands)
         if call is not None:
             call.certain = certain(self.command_stack)
