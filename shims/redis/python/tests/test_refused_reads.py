@@ -116,3 +116,42 @@ def test_a_history_that_begins_or_ends_while_commands_are_queued(
         assert pipeline.execute() == [True, b"v"]
         assert not opened.pending
         assert opened.lineage.of_store(STORE)
+
+
+def _all_of(client: redis.Redis, *, writes: bool) -> Any:
+    pipeline = client.pipeline().get("k")
+    return (pipeline.set("k", "new") if writes else pipeline).execute()
+
+
+_READS: dict[str, Callable[[redis.Redis], Any]] = {
+    "getdel": lambda client: client.getdel("k"),
+    "script": lambda client: client.eval("return redis.call('get', 'k')", 0),
+    "pipeline": lambda client: _all_of(client, writes=False),
+    "pipeline that writes": lambda client: _all_of(client, writes=True),
+}
+
+
+@pytest.mark.parametrize("way", _READS)
+def test_a_value_without_a_position_is_marked(posts: Posts, way: str) -> None:
+    """SHIM-13: what is read where the server may not be asked where it is does not depend on nothing."""
+    plain = posts.lab.client("a")
+    plain.set("k", "v")
+    plain.execute_command("ACL", "SETUSER", "blind", "on", ">secret", "~*", "&*", "+@all", "-info")
+    client = antipode_redis.wrap(
+        redis.Redis.from_url(posts.lab.url("a"), username="blind", password="secret"), store=STORE
+    )
+    with antipode.scope(), antipode.reading():
+        client.get("k")  # after which it is known that it may not be asked
+    with antipode.scope(), antipode.reading() as seen:
+        assert _READS[way](client) in (b"v", [b"v"], [b"v", True])
+    assert not seen.lineage.is_complete()
+
+
+def test_a_script_that_reads_at_a_replica_is_merged(posts: Posts) -> None:
+    """SHIM-13: the scope depends on what a script has read where it could not write."""
+    antipode.configure(auto_merge=True)
+    posts.lab.client("a").set("k", "v")
+    posts.lab.wait_links()
+    with antipode.scope() as opened:
+        assert posts.wrapped["b1"].eval("return redis.call('get', 'k')", 0, "k") == b"v"
+        assert opened.lineage.of_store(STORE)

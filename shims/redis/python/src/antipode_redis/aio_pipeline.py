@@ -186,6 +186,8 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             if read.refuses():
                 return []
         batch = Batch(self._antipode, call, read, commands)
+        if read is not None and (batch.apart or not batch.asks):
+            read.mark()  # nothing tells where the values were read
         if batch.plain:
             return await execute(connection, commands, raise_on_error)
         if call is not None:

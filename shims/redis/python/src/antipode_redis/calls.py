@@ -142,10 +142,14 @@ class WriteCall(Write):
         binding, reading = self.binding, current_reading()
         if binding.envelopes is None or (reading is None and not binding.merges):
             return
-        lineage = binding.envelopes.lineage(self.beside)
+        self._depends_on(binding.envelopes.lineage(self.beside))
+
+    def _depends_on(self, lineage: Lineage) -> None:
+        """Give whoever collects what a value depends on that the command read."""
+        reading = current_reading()
         if reading is not None:
             reading.saw(lineage=lineage)
-        for part in self.parts if binding.merges else ():
+        for part in self.parts if self.binding.merges else ():
             if part._scope is not None:
                 part._scope.transfer_read(lineage)
 
@@ -175,10 +179,8 @@ class WriteCall(Write):
         if now.primary and now.backlog:
             return now.position
         if not now.primary and now.read_only and not self.certain:
+            self._depends_on(_covered(self.binding.store.name, now.position))
             self.abandon()  # a script that only read, at a server that takes no writes
-            reading = current_reading()
-            if reading is not None:
-                _saw(reading, self.binding.store.name, now.position)
         elif not now.primary and now.read_only:
             self._incomplete("replica", "the server became a replica behind the write")
         elif not now.primary:
@@ -196,6 +198,9 @@ class WriteCall(Write):
 
     def _incomplete(self, reason: str, detail: str) -> None:
         self.record_incomplete(reason, detail)
+        reading = current_reading()
+        if reading is not None:  # what it answered with may be data
+            reading.marked(self.binding.store.name)
 
     def lineage_beside(self) -> Lineage:
         """Return what may rest beside this write's value: its scopes as they are now, other writes in flight marked."""
@@ -213,8 +218,5 @@ class WriteCall(Write):
         return lineage
 
 
-def _saw(reading: Any, store: str, position: Ordered | None) -> None:
-    if position is None:
-        reading.marked(store)
-    else:
-        reading.saw(WriteId(store, b"", position))
+def _covered(store: str, position: Ordered | None) -> Lineage:
+    return EMPTY.marked_incomplete(store) if position is None else Lineage([WriteId(store, b"", position)])

@@ -215,6 +215,8 @@ class RecordingPipeline(Recording, Pipeline):
             if read.refuses():
                 return []
         batch = Batch(self._antipode, call, read, commands)
+        if read is not None and (batch.apart or not batch.asks):
+            read.mark()  # nothing tells where the values were read
         if batch.plain:
             return execute(connection, commands, raise_on_error)
         if call is not None:
