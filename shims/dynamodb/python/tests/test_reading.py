@@ -272,3 +272,15 @@ def test_dry_run_never_waits(posts: Posts) -> None:
     posts.lab.partition("b1")
     with antipode.scope(posts.write("followed")):
         assert "Item" not in reader.get_item(TableName=TABLE, Key=key("followed"))
+
+
+@pytest.mark.parametrize("operation", ["query", "scan"])
+def test_items_that_are_only_counted(posts: Posts, operation: str) -> None:
+    """SHIM-13: a number of items depends on them, and none of them comes to say on what."""
+    posts.write("counted")
+    wanted: dict[str, Any] = {"ExpressionAttributeValues": {":k": {"S": "counted"}}}
+    wanted["KeyConditionExpression" if operation == "query" else "FilterExpression"] = "id = :k"
+    with antipode.scope(), antipode.reading() as seen:
+        found = getattr(posts.wrapped["a"], operation)(TableName=TABLE, Select="COUNT", **wanted)
+    assert found["Count"] == 1
+    assert not seen.lineage.is_complete()

@@ -297,7 +297,10 @@ def _give_get(read: ItemRead, params: dict[str, Any], result: dict[str, Any]) ->
 
 
 def _give_query(read: ItemRead, params: dict[str, Any], result: dict[str, Any]) -> None:
-    if not read.binding.has(params["TableName"]) or "Items" not in result:
+    if not read.binding.has(params["TableName"]):
+        return
+    if "Items" not in result:  # items that are counted, and nothing of them comes
+        read.mark()
         return
     table, whole = _table(read, params), noting.is_whole(params)
     shown = [_shown(read, table, item, None, whole) for item in result["Items"]]
