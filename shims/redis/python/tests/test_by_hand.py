@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -450,3 +451,47 @@ def test_a_transaction_by_hand_that_two_pipelines_share_is_incomplete(redis_lab:
             pipeline.execute()
         assert redis_lab.client("a").get("k") == b"1"
         assert not scope.lineage.is_complete()
+
+
+@pytest.mark.parametrize("command", [("GET", "k"), ("EVAL", "return redis.call('get', 'k')", "0")])
+@pytest.mark.parametrize("mode", ["enforce", "dry-run"])
+def test_exec_where_more_is_wanted_than_where_its_reads_were_queued(
+    redis_lab: RedisStore, mode: str, command: tuple[str, ...]
+) -> None:
+    """SHIM-48: what EXEC answers with is of the moment of its MULTI's wait, whoever has queued the read, and when."""
+    writer = antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), store=STORE)
+    reader = antipode_redis.wrap(connected(redis_lab.url("b1")), store=STORE, wait_on_read=True, timeout=0.05)
+    redis_lab.partition("b1")
+    with antipode.scope() as opened:
+        writer.set("k", "new")
+    antipode.configure(mode=mode)
+    with antipode.scope():
+        reader.execute_command("MULTI")
+        reader.execute_command(*command)
+    antipode.configure(mode="enforce")
+    with antipode.scope(opened.lineage), pytest.raises(antipode.BarrierUnproven, match="AP514"):
+        reader.execute_command("EXEC")
+    reader.execute_command("DISCARD")
+    reader.close()
+
+
+def test_exec_where_more_is_wanted_with_asyncio(redis_lab: RedisStore) -> None:
+    """The same."""
+    writer = antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), store=STORE)
+    redis_lab.partition("b1")
+    with antipode.scope() as opened:
+        writer.set("k", "new")
+
+    async def run() -> None:
+        reader = antipode_redis.wrap(
+            connected_asyncio(redis_lab.url("b1")), store=STORE, wait_on_read=True, timeout=0.05
+        )
+        with antipode.scope():
+            await reader.execute_command("MULTI")
+            await reader.execute_command("GET", "k")
+        with antipode.scope(opened.lineage), pytest.raises(antipode.BarrierUnproven, match="AP514"):
+            await reader.execute_command("EXEC")
+        await reader.execute_command("DISCARD")
+        await reader.aclose()
+
+    asyncio.run(run())

@@ -175,7 +175,11 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
     async def _antipode_batch(
         self, execute: Any, connection: Any, commands: Any, raise_on_error: Any, transaction: bool
     ) -> Any:
-        if self._antipode_sending is None or self._antipode is None:
+        if self._antipode is None:
+            return await execute(connection, commands, raise_on_error)
+        queued = [args for args, _ in commands] if self._antipode.by_hand else ()
+        if self._antipode_sending is None:
+            self._antipode.note_queued(connection, *queued)
             return await execute(connection, commands, raise_on_error)
         call, read = self._antipode_sending
         if read is not None and read.ids and (self._antipode.queues(connection) or ends_unseen(commands)):
@@ -185,6 +189,7 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             await drive(wait_steps(read, multi=not self.watching), connection, self._antipode)
             if read.refuses():
                 return []
+        self._antipode.note_queued(connection, *queued)
         batch = Batch(self._antipode, call, read, commands)
         if read is not None and (batch.apart or not batch.asks):
             read.mark()  # nothing tells where the values were read

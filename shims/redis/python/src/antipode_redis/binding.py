@@ -18,7 +18,7 @@ from antipode.shim import Server
 from antipode.store import Store, StoreOptions
 from redis.asyncio.connection import AbstractConnection
 
-from antipode_redis.commands import command_name
+from antipode_redis.commands import Kind, answers, classify, command_name
 from antipode_redis.envelopes import Envelopes
 from antipode_redis.leading import Leads, Met
 from antipode_redis.marker import Marker, marker
@@ -168,6 +168,12 @@ class Binding(WrappedClient):
         if connection in self.open and not connection.is_connected:
             self.made_anew(connection)
         return connection in self.open
+
+    def note_queued(self, connection: Any, *commands: Sequence[Any]) -> None:
+        """Note that EXEC answers with data, where these commands are queued and the reply to one of them would."""
+        is_queued = self.by_hand and connection is not None and self.queues(connection)
+        if is_queued and any(classify(args) is Kind.READ or answers(args) for args in commands):
+            self.answering[connection] = True
 
     def opens(self, args: Sequence[Any]) -> bool:
         """Whether a command's reply holds values out of envelopes, and so is to be read without decoding."""

@@ -155,6 +155,8 @@ class Recording:
 
     def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
         call = options.pop(CALL, None) or came_round(self._antipode, args)
+        if self._antipode is not None and self._antipode.by_hand:
+            self._antipode.note_queued(conn, args)
         if call is PASSED:
             return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         if type(call) is WriteCall:
@@ -179,7 +181,6 @@ class Recording:
             if call.binding.queues(conn):  # its value comes with EXEC, and MULTI has waited
                 response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
                 call.mark()
-                call.binding.answering[conn] = True
                 if conn not in call.binding.open:
                     call.alone()
                 return response
@@ -284,8 +285,6 @@ class Recording:
     def _antipode_queued(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         """A write inside such a MULTI: it is queued, and pending until EXEC, which gives its position."""
         call.deferred = True
-        if call.wait is not None:
-            call.binding.answering[conn] = True
         try:
             response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         except BaseException as error:
