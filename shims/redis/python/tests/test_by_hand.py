@@ -495,3 +495,21 @@ def test_exec_where_more_is_wanted_with_asyncio(redis_lab: RedisStore) -> None:
         await reader.aclose()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_scoped", [True, False])
+def test_values_of_exec_whose_reads_were_queued_elsewhere(url: str, is_scoped: bool) -> None:
+    """SHIM-13: whoever gets the values depends on them, and nothing tells on what."""
+    antipode.configure(auto_merge=True)
+    client = antipode_redis.wrap(connected(url), store=STORE)
+    client.execute_command("MULTI")
+    client.execute_command("GET", "k")
+    with antipode.scope() as opened, antipode.reading() as seen:
+        if is_scoped:
+            client.execute_command("EXEC")
+        assert opened.lineage.is_complete() is not is_scoped
+    if not is_scoped:
+        with antipode.reading() as seen:
+            client.execute_command("EXEC")
+    assert not seen.lineage.is_complete()
+    client.close()

@@ -290,6 +290,9 @@ class AsyncRecording:
             finally:
                 if held is not None:
                     held.abandon()
+            if answers and wait is not None:  # values of reads that may have been queued elsewhere, and nothing else
+                wait.mark()
+                wait.end()
             if begins:
                 binding.began(conn)
             wait = read_call(binding) if begins and queued else None
