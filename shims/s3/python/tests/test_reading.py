@@ -66,6 +66,16 @@ def test_an_old_version_that_is_asked_for_by_name_is_itself(images: Images) -> N
     assert seen.lineage == first
 
 
+@pytest.mark.parametrize("condition", [{"IfMatch": '"another"'}, {"Range": "bytes=100-"}])
+def test_an_error_that_says_something_of_an_object_is_marked(images: Images, condition: dict[str, str]) -> None:
+    """SHIM-13: that an object is another one, or shorter, depends on it, and no version comes with the error."""
+    key = new_key()
+    images.put(key)
+    with reading() as seen, pytest.raises(ClientError, match=r"PreconditionFailed|InvalidRange"):
+        images.a.get_object(Bucket=BUCKET, Key=key, **condition)
+    assert not seen.lineage.is_complete()
+
+
 def test_a_deletion_that_was_seen_is_depended_on(images: Images) -> None:
     key = new_key()
     images.put(key)

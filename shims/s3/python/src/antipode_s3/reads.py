@@ -83,7 +83,7 @@ def _refused(read: Read, binding: Binding, operation: str, params: Mapping[str, 
     if not read.is_observed:
         return
     status, key = status_of(error), octets(params.get("Key", ""))
-    if status in (304, 412):  # it says something of an object, and not of which version
+    if status in (304, 412, 416):  # it says something of an object, and not of which version
         read.mark()
     headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     is_deleted = status == 404 and headers.get("x-amz-delete-marker") == "true"
