@@ -43,7 +43,8 @@ def test_a_pipeline_that_is_refused_is_gone(posts: Posts) -> None:
     """BAR-51: what was queued in it is not sent by a later execute, whose scope would not have it."""
     pipeline = posts.wrapped["a"].pipeline()
     with antipode.scope() as opened:
-        pipeline.set("queued", "v").get("known")
+        pipeline.set("queued", "v")
+        pipeline.get("known")
         with antipode.reading(after=misspelt(posts)), pytest.raises(antipode.BarrierUnproven, match="AP107"):
             pipeline.execute()
         assert not opened.pending
@@ -60,7 +61,8 @@ def test_an_asyncio_pipeline_that_is_refused_is_gone(posts: Posts) -> None:
         client = antipode_redis.wrap(redis.asyncio.Redis.from_url(posts.lab.url("a")), store=STORE)
         pipeline = client.pipeline()
         with antipode.scope() as opened:
-            pipeline.set("queued", "v").get("known")
+            pipeline.set("queued", "v")
+            pipeline.get("known")
             with antipode.reading(after=after), pytest.raises(antipode.BarrierUnproven, match="AP107"):
                 await pipeline.execute()
             assert not opened.pending
@@ -73,6 +75,7 @@ def test_an_asyncio_pipeline_that_is_refused_is_gone(posts: Posts) -> None:
 
 
 def _at_once(client: redis.Redis) -> Any:
+    pipeline: Any
     with client.pipeline() as pipeline:
         pipeline.watch("known")
         return pipeline.getdel("known")
@@ -111,7 +114,9 @@ def test_a_history_that_begins_or_ends_while_commands_are_queued(
     """HIST-24: a pipeline is sent, and answers, as it would without."""
     antipode.configure(history=tmp_path if is_recorded else None)
     with antipode.scope() as opened:
-        pipeline = posts.wrapped["a"].pipeline().set("k", "v").get("k")
+        pipeline = posts.wrapped["a"].pipeline()
+        pipeline.set("k", "v")
+        pipeline.get("k")
         antipode.configure(history=None if is_recorded else tmp_path)
         assert pipeline.execute() == [True, b"v"]
         assert not opened.pending
@@ -119,8 +124,11 @@ def test_a_history_that_begins_or_ends_while_commands_are_queued(
 
 
 def _all_of(client: redis.Redis, *, writes: bool) -> Any:
-    pipeline = client.pipeline().get("k")
-    return (pipeline.set("k", "new") if writes else pipeline).execute()
+    pipeline = client.pipeline()
+    pipeline.get("k")
+    if writes:
+        pipeline.set("k", "new")
+    return pipeline.execute()
 
 
 _READS: dict[str, Callable[[redis.Redis], Any]] = {
@@ -134,7 +142,7 @@ _READS: dict[str, Callable[[redis.Redis], Any]] = {
 @pytest.mark.parametrize("way", _READS)
 def test_a_value_without_a_position_is_marked(posts: Posts, way: str) -> None:
     """SHIM-13: what is read where the server may not be asked where it is does not depend on nothing."""
-    plain = posts.lab.client("a")
+    plain: Any = posts.lab.client("a")
     plain.set("k", "v")
     plain.execute_command("ACL", "SETUSER", "blind", "on", ">secret", "~*", "&*", "+@all", "-info")
     client = antipode_redis.wrap(
