@@ -107,8 +107,8 @@ OF_MARIADB = [
     "SET STATEMENT max_statement_time = 5 FOR DELETE FROM things LIMIT 1",
     "SET/**/STATEMENT max_statement_time = 5 FOR INSERT things SET v = 'x'",
     "BEGIN NOT ATOMIC INSERT INTO things (v) VALUES ('x'); END",
-    "INSERT DELAYED INTO plain VALUES (7)",
     "SET PASSWORD FOR effect = PASSWORD('x')",
+    "INSERT DELAYED INTO plain VALUES (7)",  # last: it is done later, and seems to be the next one
 ]
 OF_MYSQL = ["SET PASSWORD FOR effect = 'x'"]
 
