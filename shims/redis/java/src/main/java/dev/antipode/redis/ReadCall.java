@@ -70,11 +70,21 @@ final class ReadCall {
     return read == Read.PLAIN ? null : new ReadCall(binding, read, told);
   }
 
-  /** What others queued is sent now, or its replies are taken: for what that waits besides; null for nothing (BAR-51). */
-  static ReadCall sending(Binding binding) {
+  /** What others will queue is opened now: for what that waits; null for nothing (BAR-51). */
+  static ReadCall opening(Binding binding) {
     Read read = begun(binding, false);
     ReadCall own = read == Read.PLAIN ? null : new ReadCall(binding, read.onlyWaiting(), false);
     return own == null || !own.mayWait(false) ? null : own;
+  }
+
+  /**
+   * What others queued is sent now, or its replies are taken: for what that waits besides (BAR-51), and what depends on the
+   * replies (SCOPE-24); null for nothing.
+   */
+  static ReadCall sending(Binding binding) {
+    Read read = begun(binding, false);
+    ReadCall own = read == Read.PLAIN ? null : new ReadCall(binding, read, false);
+    return own == null || !own.asks() && !own.isRefused() ? null : own;
   }
 
   private static Read begun(Binding binding, boolean told) {
@@ -275,6 +285,12 @@ final class ReadCall {
     } else {
       beside = beside.union(found);
     }
+  }
+
+  /** Who sent what another scope queued has its replies, too: what rested beside them. */
+  void sawWith(ReadCall other) {
+    beside = beside.union(other.beside);
+    isKnown &= other.isKnown;
   }
 
   /** There is no reply; nothing where it was over before. */

@@ -11,7 +11,7 @@ import java.util.function.Consumer;
 final class ReadCalls {
   private final List<ReadCall> calls = new ArrayList<>();
   private boolean areAny; // plain ones, too
-  private ReadCall sending; // what waits as who sends them has to; null where nothing has to
+  private ReadCall sending; // what waits and collects as who sends them does; null where nobody does
 
   /**
    * What a read of the batch has to do besides; null where it is a plain one.
@@ -33,19 +33,25 @@ final class ReadCalls {
   }
 
   /**
-   * They are sent now: each waits for what its scope holds by now, and for what that of who sends them does (BAR-51).
+   * They are sent now: each waits for what its scope holds by now, and for what that of who sends them does (BAR-51). Who
+   * sends them has their replies, and depends on them, too (SCOPE-24).
    *
    * @return the one that waits as who sends them has to; null where nothing has to
    * @throws BarrierException where they are not to be sent at all ({@link ReadCall#check})
    */
   ReadCall leave(Binding binding) {
     sending = areAny ? ReadCall.sending(binding) : null;
-    if (sending != null && calls.stream().noneMatch(sending::waitsLike)) {
+    if (sending != null && calls.stream().noneMatch(sending.collects() ? sending::isLike : sending::waitsLike)) {
       calls.add(sending);
     }
     calls.forEach(ReadCall::leaves);
     calls.forEach(ReadCall::check);
     return sending == null ? null : calls.stream().filter(sending::waitsLike).findFirst().orElse(null);
+  }
+
+  /** Return who takes what rests beside a read's value: who queued it, else who sent it; null for nobody. */
+  ReadCall takerOf(ReadCall queued) {
+    return queued == null && calls.contains(sending) ? sending : queued;
   }
 
   /** Whether one of them has to wait. */
@@ -69,6 +75,7 @@ final class ReadCalls {
   void clear() {
     calls.forEach(ReadCall::failed); // where they were not over before
     calls.clear();
+    sending = null;
     areAny = false;
   }
 
@@ -80,6 +87,9 @@ final class ReadCalls {
 
   /** They are over; the first that waited in vain says so, as the policies have it. */
   void finish() {
+    if (calls.contains(sending)) {
+      calls.stream().filter(each -> each != sending).forEach(sending::sawWith);
+    }
     BarrierException first = calls.stream().map(ReadCall::inVain).filter(Objects::nonNull).findFirst().orElse(null);
     calls.forEach(each -> each.end(first, null, null));
     if (first != null) {

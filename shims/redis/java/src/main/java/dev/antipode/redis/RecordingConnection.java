@@ -284,7 +284,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       end.run();
       return;
     }
-    ReadCall call = ReadCall.sending(binding);
+    ReadCall call = ReadCall.opening(binding);
     LettuceLooks<K, V> looks = call == null ? null : new LettuceLooks<>(binding, line, call);
     Runnable opening = () -> {
       try {

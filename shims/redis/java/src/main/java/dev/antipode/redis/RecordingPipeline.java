@@ -102,7 +102,7 @@ public final class RecordingPipeline extends AbstractPipeline {
       Queued each = queued.remove();
       Object shown = each.writes()
           ? Exchange.shownByWrite(binding, write, each.command(), reply)
-          : Exchange.shown(binding, each.read(), each.command(), reply);
+          : Exchange.shown(binding, reads.takerOf(each.read()), each.command(), reply);
       each.response().set(shown);
       tell(each, reply, shown);
       settled.add(each.response());

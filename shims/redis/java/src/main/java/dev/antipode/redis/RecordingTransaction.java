@@ -246,7 +246,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       Queued next = queued.remove();
       Object shown = next.writes()
           ? Exchange.shownByWrite(binding, write, next.command(), each)
-          : Exchange.shown(binding, next.read(), next.command(), each);
+          : Exchange.shown(binding, reads.takerOf(next.read()), next.command(), each);
       next.response().set(shown);
       if (next.writes() && write != null) {
         write.says(next.command(), each);

@@ -11,6 +11,7 @@ import dev.antipode.PendingWrite;
 import dev.antipode.Reading;
 import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
+import dev.antipode.WriteId;
 import dev.antipode.shim.Registry;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -268,6 +269,32 @@ class JedisTest extends WithServers {
         }
         assertThat(executing.pending()).singleElement().matches(PendingWrite::isUnknown);
         assertThat(executing.outgoing().isComplete()).isFalse();
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whoExecutesWhatAnotherScopeReadDependsOnIt_SCOPE_24(boolean isTransaction) {
+    WriteId other = WriteId.position("other", "e1", 7);
+    UnifiedJedis posts = AntipodeRedis.wrap(servers.client("a"), options().rest(Rest.FIELD));
+    try (LineageScope scope = Antipode.scope(Lineage.of(other))) {
+      posts.hset("h", Map.of("a", "1"));
+    }
+    try (AbstractPipeline pipeline = posts.pipelined(); AbstractTransaction transaction = posts.multi()) {
+      Response<Map<String, String>> all;
+      try (LineageScope queueing = Antipode.scope()) {
+        all = isTransaction ? transaction.hgetAll("h") : pipeline.hgetAll("h");
+      }
+      try (LineageScope executing = Antipode.scope(); Reading seen = Antipode.reading()) {
+        if (isTransaction) {
+          transaction.exec();
+        } else {
+          pipeline.sync();
+        }
+        assertThat(all.get()).containsOnlyKeys("a");
+        assertThat(seen.lineage().ofStore(STORE)).hasSize(1);
+        assertThat(seen.lineage().covers(other)).isTrue();
       }
     }
   }
