@@ -52,12 +52,14 @@ struct Binding {
   bool waits = false;
   bool notes = false;  // a history is recorded
 
-  // Takes the settings in force, if they have changed; called before every statement.
+  // Takes the settings in force, if they have changed, or the store's mode: another wrap may have said another one.
+  // Called before every statement.
   void Refresh() {
     const std::uint64_t now = SettingsGeneration();
-    if (now == generation_) return;
+    const bool is_on = store->mode() != Mode::kOff;
+    if (now == generation_ && is_on == records) return;
     generation_ = now;
-    records = store->mode() != Mode::kOff;
+    records = is_on;
     merges = CurrentSettings()->auto_merge && records;
     waits = options.wait_on_read.value_or(false) && records;
     notes = !CurrentSettings()->history.empty();

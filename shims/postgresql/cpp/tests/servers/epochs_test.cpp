@@ -126,6 +126,16 @@ TEST_F(Epochs, ModeOffRecordsNothing) {
   EXPECT_TRUE(scope->pending().empty());
 }
 
+TEST_F(Epochs, AClientDoesByTheModeThatALaterWrapGivesItsStore) {  // SHIM-1
+  Connection writer = regions_.Wrapped("a", [](Options& options) { options.store.InMode(Mode::kOff); });
+  const Scope scope;
+  Write(writer, "off");
+  EXPECT_TRUE(scope.lineage().empty());
+  const Connection other = regions_.Wrapped("a", [](Options& options) { options.store.InMode(Mode::kEnforce); });
+  Write(writer, "on");
+  EXPECT_FALSE(scope.lineage().empty());
+}
+
 TEST_F(Epochs, WrapsThatCannotBeAreRefused) {
   const auto refused = [](PGconn* connection, const Options& options) {
     const Result<Connection> wrapped = Wrap(connection, options);

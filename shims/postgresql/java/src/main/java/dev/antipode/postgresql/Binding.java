@@ -28,8 +28,6 @@ final class Binding {
   private final boolean rests;
   private final boolean flushesAsynchronous;
 
-  // The settings in force; a race reads them twice, which harms nothing.
-  private volatile int generation = -1;
   private volatile Mode mode = Mode.ENFORCE;
   private volatile Unsure unsure = Unsure.of(List.of());
 
@@ -43,13 +41,9 @@ final class Binding {
     this.flushesAsynchronous = !"incomplete".equals(options.extra(AntipodePostgres.ASYNC_COMMITS));
   }
 
-  /** Takes the settings in force, if they have changed; called before every statement. */
+  /** Take the mode in force, which settings and another wrap of the store may change; called before every statement. */
   Binding refreshed() {
-    int now = ProcessSettings.generation();
-    if (now != generation) {
-      mode = store.mode();
-      generation = now;
-    }
+    mode = store.mode();
     return this;
   }
 

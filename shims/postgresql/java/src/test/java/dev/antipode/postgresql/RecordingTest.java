@@ -437,6 +437,14 @@ class RecordingTest extends QuietRegion {
   }
 
   @Test
+  void aClientDoesByTheModeThatALaterWrapGivesItsStore_SHIM_1() throws Exception {
+    region().wrap("a", options().mode(Mode.OFF));
+    assertNothing(write(newKey()));
+    region().wrap("a", options().mode(Mode.ENFORCE));
+    assertPosition(write(newKey()));
+  }
+
+  @Test
   void manyThreadsEachInTheirOwnScope() throws Exception {
     List<Thread> threads = new java.util.ArrayList<>();
     List<Throwable> wrong = java.util.Collections.synchronizedList(new java.util.ArrayList<>());
