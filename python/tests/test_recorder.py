@@ -22,7 +22,8 @@ from antipode.cli.app import app
 from antipode.exchange import messages_of, take
 from antipode.lineage import Lineage
 from antipode.messages import HEADER, message_scope, outgoing_message
-from antipode.recorder import GONE, Seen, note_read
+from antipode.read import ReadValue
+from antipode.recorder import GONE, note_read
 from antipode.scope import current_scope
 from antipode.scope_context import activate
 from antipode.shim import join_store
@@ -128,7 +129,7 @@ def test_a_read_that_was_begun_before_a_write_is_not_after_it(folder: Path, post
         early = note_read(store, current_scope())
         client.set("1", "x")
         assert early is not None
-        early.over([Seen(b"1", GONE)])
+        early.over([ReadValue(b"1", GONE)])
     verdict, history = judged(folder)
     assert not history.gaps
     assert verdict is Verdict.CONSISTENT
@@ -143,11 +144,11 @@ def test_what_overlapped_comes_before_what_is_begun_after_its_end(folder: Path, 
         later = note_read(store, current_scope())
         assert early is not None
         assert later is not None
-        later.over([Seen(b"1", GONE)])
-        early.over([Seen(b"1", GONE)])
+        later.over([ReadValue(b"1", GONE)])
+        early.over([ReadValue(b"1", GONE)])
         after = note_read(store, current_scope())
         assert after is not None
-        after.over([Seen(b"1", GONE)])
+        after.over([ReadValue(b"1", GONE)])
     verdict, history = judged(folder)
     assert verdict is Verdict.VIOLATED
     wrong = {history.operations[found.operation].scope for found in decide(history).found}

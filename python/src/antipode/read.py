@@ -41,7 +41,7 @@ Empty where dry-run has nothing to follow: what is read is no value, or a certai
 
 
 class ReadValue(NamedTuple):
-    """What a read found under one key."""
+    """A value that a read found under one key, or that nothing is there."""
 
     key: bytes
     value: str | None = None
@@ -57,7 +57,7 @@ class ReadValue(NamedTuple):
 
 
 class WrappedClient:
-    """What all copies of one wrapped client share: its store, its options, and what is in force."""
+    """The store and options of one wrapped client and its copies, with the settings in force for them."""
 
     def __init__(self, store: Store, options: StoreOptions) -> None:
         self.store = store
@@ -119,7 +119,7 @@ class WrappedClient:
         return timeout_of(self.store.name, self.options.timeout)
 
     def read(self, server: Server | None = None, keys: Keys = None) -> Read:
-        """Return a read that is about to be sent to this server; None where that is known when its reply is there."""
+        """Return a read that is about to be sent to this server (None: which one its reply will show)."""
         return PLAIN if self.reads_plainly() else Read(self, server, keys)
 
 
@@ -146,24 +146,24 @@ class Read:
 
     @property
     def is_observed(self) -> bool:
-        """Whether anybody wants to know what it returns."""
+        """Return whether anybody wants to know what it returns."""
         return bool(self._readings or self._notes)
 
     @property
     def collects(self) -> bool:
-        """Whether somebody wants to know what the values depend on: versions and lineages are to be had beside them."""
+        """Return whether somebody wants to know what the values depend on: their versions and lineages at rest."""
         return bool(self._readings)
 
     @property
     def is_noted(self) -> bool:
-        """Whether dry-run or a history wants to know which values they are."""
+        """Return whether dry-run or a history wants to know which values they are."""
         return bool(self._notes)
 
     # What it waits for
 
     @property
     def after(self) -> Lineage:
-        """What the read has to come after; of other stores, too."""
+        """Return the lineage that the read has to come after; it has other stores' writes, too."""
         return lineage_before(self.reading, self.scope, waits=self._client.waits)
 
     def required(self) -> list[WriteId]:
@@ -182,7 +182,7 @@ class Read:
 
     @property
     def timeout(self) -> float:
-        """How long it may wait from its beginning on, in seconds: the client's, and the request's own deadline."""
+        """Return how long it may wait, from its beginning on and in seconds: the request's own deadline tightens it."""
         if self._timeout < 0:
             self._timeout = self._client.timeout
             if self.scope is not None and self.scope.deadline is not None:
@@ -191,7 +191,7 @@ class Read:
 
     @property
     def deadline(self) -> float:
-        """When its wait ends, by `time.monotonic`."""
+        """Return when its wait ends, by `time.monotonic`."""
         return self._since + self.timeout
 
     def refuse(self, answer: Visibility, where: str = "", *, is_past: bool = False) -> None:

@@ -1,9 +1,6 @@
 """Records a history: what this process's scopes write, read, send and receive (spec HIST-23 to HIST-33).
 
-noted = note_read(store)
-value = …
-if noted is not None:
-    noted.over([Seen(key, value=digest)])
+It is an observer: `Read` tells it of reads, `Write` of writes, the propagation of what is sent and received.
 """
 
 from __future__ import annotations
@@ -46,7 +43,6 @@ __all__ = [
     "NotedRead",
     "NotedWrite",
     "Recorder",
-    "Seen",
     "note_read",
     "note_write",
     "noting",
@@ -74,9 +70,6 @@ class Changed(NamedTuple):
     """Whether it may go by itself."""
     late_version: bool = False
     """Whether the value may have stood there for a time under the version of another write (HIST-35)."""
-
-
-Seen = ReadValue
 
 
 def value_digest(store: str, key: bytes, value: bytes) -> str:
@@ -288,7 +281,7 @@ class NotedRead:
         if words:
             self._recorder.failed(words)
 
-    def over(self, seen: Sequence[Seen], covers: WriteId | Sequence[WriteId] | None = None) -> None:
+    def over(self, seen: Sequence[ReadValue], covers: WriteId | Sequence[WriteId] | None = None) -> None:
         """The reply has come. covers: the positions that go into the lineage of whoever depends on it (SHIM-13)."""
         fields: Line = {"store": self._store.name}
         if covers:
@@ -313,7 +306,7 @@ def _changed(each: Changed) -> Line:
     return fields
 
 
-def _seen(each: Seen) -> Line:
+def _seen(each: ReadValue) -> Line:
     fields: Line = {"key": spelled_key(each.key)}
     if each.version is not None:
         fields["version"] = Lineage((each.version,)).serialize()

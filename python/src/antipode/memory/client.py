@@ -86,7 +86,7 @@ class Client:
         return _value(found)
 
     def _found(self, key: bytes, found: Cell | None) -> ReadValue:
-        """What was read: each value says which write it is, and has its lineage beside it (SHIM-13)."""
+        """Return the value that was read: it says which write it is, and has its lineage beside it (SHIM-13)."""
         digest = self._digest(key, _value(found))
         if found is None:
             return ReadValue(key, digest)

@@ -35,7 +35,7 @@ def _behind(lineage: Lineage, asked: str) -> Iterator[None]:
             yield
 
 
-class _Told:
+class _ReadCounter:
     """An observer that counts the reads that begin, and what each says when it ends."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class OwnReads(Cases):
         configure(mode="dry-run")
         for way in store.reads(store.wrap_client(store.near)):
             read = store.reads(store.wrap_client(store.near))[way]
-            told = _Told()
+            told = _ReadCounter()
             monkeypatch.setattr(events, "on_read_sent", told.begin)
             monkeypatch.setattr(events, "on_write_begun", told.begin_write)
             with scope(), reading() as seen:
