@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
 from antipode.testing.adversary import Patch
-from antipode_redis import aio, aio_pipeline, client, pipeline, reads, serving
+from antipode_redis import client, pipeline, reads, serving
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import Kind, answers, classify
 
@@ -41,14 +41,12 @@ def _scripts_do_not_wait() -> Patches:
 
 def _scripts_in_pipelines_do_not_wait() -> Patches:
     """The same in pipelines and transactions alone."""
-    for module in (pipeline, aio_pipeline):
-        yield patch.object(module, "may_answer", lambda commands: all(classify(a) is Kind.READ for a, _ in commands))
+    yield patch.object(pipeline, "may_answer", lambda commands: all(classify(a) is Kind.READ for a, _ in commands))
 
 
 def _failed_pipelines_are_certain() -> Patches:
     """A pipeline whose every reply is an error has written nothing, whatever was in it."""
-    for module in (pipeline, aio_pipeline):
-        yield patch.object(module, "certain", lambda commands: True)
+    yield patch.object(pipeline, "certain", lambda commands: True)
 
 
 def _failed_scripts_are_certain() -> Patches:
@@ -58,16 +56,15 @@ def _failed_scripts_are_certain() -> Patches:
 
 def _hidden_ends() -> Patches:
     """An EXEC sent by hand is no end of what was queued before it: that is given up."""
-    for kind in (client.Recording, aio.AsyncRecording):
-        own = kind._antipode_by_hand
+    own = client.Recording._antipode_by_hand
 
-        def by_hand(self: Any, call: Any, conn: Any, *rest: Any, own: Any = own) -> Any:
-            held = call.binding.open.pop(conn, None) if call.name == "EXEC" else None
-            if held is not None:
-                held.abandon()
-            return own(self, call, conn, *rest)
+    def by_hand(self: Any, call: Any, conn: Any, *rest: Any) -> Any:
+        held = call.binding.open.pop(conn, None) if call.name == "EXEC" else None
+        if held is not None:
+            held.abandon()
+        return (yield from own(self, call, conn, *rest))
 
-        yield patch.object(kind, "_antipode_by_hand", by_hand)
+    yield patch.object(client.Recording, "_antipode_by_hand", by_hand)
 
 
 def _watched_is_certain() -> Patches:

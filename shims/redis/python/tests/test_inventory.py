@@ -10,10 +10,8 @@ import pytest
 import redis
 import redis.asyncio
 from antipode.testing.inventory import check_inventory, public_ways
-from antipode_redis.aio import AsyncRecordingRedis
-from antipode_redis.aio_pipeline import AsyncRecordingPipeline
-from antipode_redis.client import RecordingRedis
-from antipode_redis.pipeline import RecordingPipeline
+from antipode_redis.client import AsyncRecordingRedis, RecordingRedis
+from antipode_redis.pipeline import AsyncRecordingPipeline, RecordingPipeline
 from redis.asyncio.client import Pipeline as AsyncPipeline
 from redis.client import Pipeline, PubSub
 

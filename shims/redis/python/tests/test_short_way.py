@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -11,10 +10,8 @@ import antipode
 import antipode_redis
 import pytest
 import redis
-import redis.asyncio
 from antipode.testing import isolated
 from antipode_redis import short
-from antipode_redis.aio import at_hand
 from antipode_redis.info import QUESTION, parse
 from antipode_redis.probe import Facts
 from hypothesis import example, given, settings
@@ -246,40 +243,3 @@ def test_a_client_with_parsing_of_its_own_keeps_it() -> None:
     with antipode.scope() as scope:
         assert wrapped.set("key", "value") == ("mine", True)
         assert scope.lineage.serialize() == f"1~{STORE}..{EPOCHS[0]}.9"
-
-
-@settings(deadline=None)
-@given(
-    st.integers(0, 700),
-    st.sampled_from([b"", b"+PONG\r\n", b">2\r\n$1\r\na\r\n$1\r\nb\r\n"]),
-    st.sampled_from([2, 3]),
-    st.booleans(),
-)
-def test_the_answer_that_lies_in_an_asyncio_stream(whole: int, behind: bytes, protocol: int, leftover: bool) -> None:
-    """Taken at once where it is there alone and whole, read by redis-py's parser where it is not: the same answer."""
-    text = ANSWER.format(role="master", epoch=EPOCHS[0], offset=77, backlog=1)
-    coming = bulk(text, protocol)
-
-    async def heard() -> tuple[bytes | None, bytes | None, bytes]:
-        connection: Any = redis.asyncio.Connection(port=1, protocol=protocol)
-        connection._reader = asyncio.StreamReader()
-        connection._parser.on_connect(connection)
-        if leftover:  # a piece that the parser has taken from the stream already
-            connection._parser._chunks.append(coming[:3])
-        fed = (coming[3:] if leftover else coming) + behind
-        connection._reader.feed_data(fed[:whole])
-        taken = await at_hand(connection)
-        if taken is None:
-            connection._reader.feed_data(fed[whole:])
-        read = None if taken is not None else await connection._parser.read_response(disable_decoding=True)
-        return taken, read, bytes(connection._reader._buffer)
-
-    taken, read, left = asyncio.run(heard())
-    if taken is None:
-        assert read == text.encode()
-        assert left == behind
-    else:
-        assert taken == text.encode()
-        assert whole == len(coming) or (whole > len(coming) and not behind)
-        assert not leftover
-        assert not left

@@ -1,14 +1,16 @@
-"""The wrapped sync client: redis-py's own, whose writes join the scope and whose reads can wait."""
+"""The wrapped sync and asyncio clients: redis-py's own, whose writes join the scope and whose reads can wait.
+
+The two are one text (`antipode.both_ways`). A cancelled write has an unknown outcome.
+"""
 
 from __future__ import annotations
 
-import time
-from io import BytesIO
 from typing import Any
 
 import redis
+import redis.asyncio
+from antipode.both_ways import Steps, run, run_async
 from antipode.lineage import EMPTY, Lineage
-from antipode.settings import settings_generation
 from redis.client import NEVER_DECODE
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
@@ -18,30 +20,17 @@ from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
+from antipode_redis.lines import AsyncLine, Line
 from antipode_redis.noting import answered, sent
 from antipode_redis.pools import POOL, came_round, check_making, make
-from antipode_redis.reads import (
-    Late,
-    Pause,
-    ReadCall,
-    Receive,
-    Send,
-    Steps,
-    WaitFor,
-    read_call,
-    read_steps,
-    wait_of,
-    wait_steps,
-)
+from antipode_redis.reads import ReadCall, read_call, read_steps, wait_of, wait_steps
 from antipode_redis.repeating import notice
 from antipode_redis.serving import (
     CALL,
     PASSED,
     ByHand,
-    Given,
     hidden,
     packed_write,
-    server_of,
     shown,
     wire_read,
     without_lineage,
@@ -49,244 +38,191 @@ from antipode_redis.serving import (
 from antipode_redis.short import BLOCKING, MISSING, exchange, is_common, pack
 
 _BROKEN = (RedisError, OSError)
-_EARLY_S = 0.01  # a socket's clock may be so much early
-_OTHER, _READ, _WRITE, _TRANSACTION = Kind.OTHER, Kind.READ, Kind.WRITE, Kind.TRANSACTION
 
 
-def hear(call: Any, connection: Any) -> Any:
-    """Reads the answer to the question behind a write. Its failure never reaches the application."""
+def hear(call: Any, connection: Any) -> Steps[None]:
+    """Read the answer to the question behind a write. Its failure never reaches the application."""
     try:
-        call.reply = connection.read_response(disable_decoding=True)
+        call.reply = yield connection.read_response(disable_decoding=True)
     except ResponseError as error:
         call.reply = error
     except (RedisConnectionError, RedisTimeoutError, OSError):
-        connection.disconnect()
+        yield connection.disconnect()
     except BaseException:
-        connection.disconnect()
-        raise
-    return call.reply
-
-
-def at_hand(connection: Any) -> bytes | None:
-    """The answer, where it came in one piece with the write's own reply and lies in the reader's buffer.
-
-    That is the common case, and spares the way through the reader. None, and nothing taken, in any other.
-    """
-    if not is_common(connection):
-        return None
-    try:
-        buffer: BytesIO = connection._parser._buffer._buffer
-        start = buffer.tell()
-        text = buffer.read()
-        head = text.find(b"\r\n", 0, 16) + 2
-        if head > 2 and text[:1] in b"$=" and len(text) == head + int(text[1 : head - 2]) + 2:
-            buffer.seek(0)
-            buffer.truncate()
-            if connection.health_check_interval:
-                connection.next_health_check = time.monotonic() + connection.health_check_interval
-            return text[head + 4 : -2] if text[:1] == b"=" else text[head:-2]  # RESP3 says `txt:` first
-        buffer.seek(start)
-    except (AttributeError, ValueError):
-        return None
-    return None
-
-
-def receive(connection: Any, step: Receive) -> Any:
-    """Reads one reply. Raises Late where it is not there in time, and what redis-py raises."""
-    if step.until is None:
-        return connection.read_response(disable_decoding=step.raw)
-    own = getattr(connection, "_conn", connection)  # with redis-py's client cache the client has a proxy
-    sock = own._sock
-    left = max(step.until - time.monotonic(), 0.001)
-    sock.settimeout(min(own.socket_timeout or left, left))
-    try:
-        return connection.read_response(disable_decoding=step.raw)
-    except (RedisTimeoutError, OSError) as error:
-        if time.monotonic() < step.until - _EARLY_S:
-            raise
-        raise Late from error
-    finally:
-        if own._sock is sock:
-            sock.settimeout(own.socket_timeout)
-
-
-def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
-    """Does the steps of a read on one connection; returns its reply, an error reply as a value."""
-    result: Any = None
-    try:
-        while True:
-            step = steps.send(result)
-            result = None
-            if isinstance(step, Send):
-                connection.send_packed_command(connection.pack_commands(step.commands))
-            elif isinstance(step, Receive):
-                try:
-                    result = receive(connection, step)
-                except ResponseError as error:
-                    result = error
-                except Late as late:
-                    connection.disconnect()
-                    steps.throw(late)
-            elif isinstance(step, WaitFor):
-                server = server_of(binding, connection)
-                if server is not None:
-                    result = server.wait_for(step.lineage, step.timeout).verdict
-            elif isinstance(step, Pause):
-                time.sleep(step.seconds)
-    except StopIteration as end:
-        return end.value
-    except BaseException:
-        connection.disconnect()  # replies may be on their way
+        yield connection.disconnect()
         raise
 
 
 class Recording:
-    """What the wrapped client and its pipelines share: the place where a call meets its connection."""
+    """What the wrapped clients and their pipelines share: the place where a call meets its connection."""
 
     _antipode: Binding | None = None
     _antipode_multi = True
     """Whether a read may stand in a MULTI of ours."""
-    _antipode_short = False
-    """Whether replies are parsed by redis-py's own client, so that the short way does the same."""
+    _antipode_run: Any = staticmethod(run)
+    _antipode_line: type[Line] = Line
 
     def __init__(self, *args: Any, **options: Any) -> None:
         check_making(self)
         super().__init__(*args, **options)
 
+    def _antipode_command(self, plain: Any, args: Any, options: Any) -> Steps[Any]:
+        """One command, from before its connection is known; `plain` is redis-py's own way."""
+        binding = self._antipode
+        kind = KINDS.get(args[0]) or classify(args)
+        if kind is Kind.OTHER or binding is None:
+            return (yield plain(*args, **options))
+        binding.refresh()
+        binding.check(args)
+        if not binding.records:
+            args = tuple(without_lineage(binding, args, options))
+            return (yield plain(*args, **options))
+        if kind is Kind.READ:
+            read = read_call(binding, self, [(args, options)])
+            if read is None:
+                options[CALL] = hidden(binding, args) or PASSED
+                return (yield plain(*args, **options))
+            with read:
+                options[CALL] = read if not read.is_plain else read.noticed or hidden(binding, args) or PASSED
+                response = yield plain(*args, **options)
+                read.check()
+                read.came([response])
+            return response
+        if kind is Kind.TRANSACTION:
+            options[CALL] = by_hand = ByHand(binding, command_name(args))
+            response = yield plain(*args, **options)
+            by_hand.check()
+            return response
+        options[CALL] = call = WriteCall(binding, kind is Kind.WRITE)
+        call.wait = wait_of(call, args)
+        if call.noted is not None:
+            sent(self, call, [args])
+        try:
+            response = yield plain(*args, **options)
+            if call.wait is not None:
+                call.wait.check()
+        except BaseException as error:
+            call.failed(error)
+            raise
+        if call._open:
+            if call.noted is not None:
+                answered(self, call, [(args, response)])
+            call.done(response)
+        return response
+
     def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
+        return self._antipode_run(self._antipode_send(conn, command_name, args, options))
+
+    def _antipode_plainly(self, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+        return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+
+    def _antipode_send(self, conn: Any, name: Any, args: Any, options: Any) -> Steps[Any]:
         call = options.pop(CALL, None) or came_round(self._antipode, args)
         if self._antipode is not None and self._antipode.by_hand:
             self._antipode.note_queued(conn, args)
         if call is PASSED:
-            return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+            return (yield self._antipode_plainly(conn, name, args, options))
+        if type(call) is ByHand:
+            return (yield from self._antipode_by_hand(call, conn, name, args, options))
+        binding = call.binding
+        binding.check_by_hand(args, conn)
         if type(call) is WriteCall:
-            binding = call.binding
-            if call.wait is not None and not binding.queues(conn):
-                drive(wait_steps(call.wait, multi=self._antipode_multi), conn, binding)
+            if binding.by_hand and binding.queues(conn):
+                return (yield from self._antipode_queued(call, conn, name, args, options))
+            if call.wait is not None:
+                line = self._antipode_line(conn, binding)
+                yield from wait_steps(line, call.wait, multi=self._antipode_multi)
                 if call.wait.refuses():
                     return None
-            is_short = binding.short and self._antipode_short and call.certain and not options
-            if is_short and args[0] not in BLOCKING and is_common(conn):
-                return self._antipode_short_write(call, conn, args)
-            binding.check_by_hand(args, conn)
-            if binding.by_hand and binding.queues(conn):
-                return self._antipode_queued(call, conn, command_name, args, options)
-            if args[0] == "HIMPORT SET":
-                return self._antipode_apart(call, conn, command_name, args, options)
-            return self._antipode_write(call, conn, command_name, args, options)
-        if type(call) is ByHand:
-            return self._antipode_by_hand(call, conn, command_name, args, options)
-        call.binding.check_by_hand(args, conn)
+            if command_name(args) == "HIMPORT":
+                return (yield from self._antipode_apart(call, conn, name, args, options))
+            return (yield from self._antipode_write(call, conn, name, args, options))
         if type(call) is ReadCall:
-            if call.binding.queues(conn):  # its value comes with EXEC, and MULTI has waited
-                response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+            if binding.queues(conn):  # its value comes with EXEC, and MULTI has waited
+                response = yield self._antipode_plainly(conn, name, args, options)
                 call.mark()
-                if conn not in call.binding.open:
+                if conn not in binding.open:
                     call.alone()
                 return response
-            steps = read_steps(
-                call,
-                args,
-                raw=NEVER_DECODE in options or call.binding.opens(args),
-                multi=self._antipode_multi,
-            )
-            value = drive(steps, conn, call.binding)
-            if call.is_late:
-                if call.refuses():
-                    return None
-                conn.send_packed_command(conn.pack_command(*wire_read(call.binding, args)))
-                return self._antipode_opened(call, conn, args, command_name, options)
-            return self._antipode_parse(call, args, value, command_name, options)
-        notice(call, conn)
-        conn.send_packed_command(conn.pack_command(*wire_read(call.binding, args)))
-        return self._antipode_opened(call, conn, args, command_name, options)
+            line = self._antipode_line(conn, binding)
+            raw = NEVER_DECODE in options or binding.opens(args)
+            value = yield from read_steps(line, call, args, raw=raw, multi=self._antipode_multi)
+            if not call.is_late:
+                return (yield self._antipode_parse(call, args, value, name, options))
+            if call.refuses():
+                return None
+        else:
+            notice(call, conn)
+        yield conn.send_packed_command(conn.pack_command(*wire_read(binding, args)))
+        return (yield from self._antipode_opened(call, conn, args, name, options))
 
-    def _antipode_parse(self, call: Any, args: Any, value: Any, command_name: Any, options: Any) -> Any:
+    def _antipode_parse(self, call: Any, args: Any, value: Any, name: Any, options: Any) -> Any:
         value = shown(call.binding, args, value, options, call)
-        return self.parse_response(Given(value), command_name, **options)  # type: ignore[attr-defined]
+        return self.parse_response(self._antipode_line.given(value), name, **options)  # type: ignore[attr-defined]
 
-    def _antipode_opened(self, call: Any, conn: Any, args: Any, command_name: Any, options: Any) -> Any:
-        """Reads a reply that is not what the application is to get."""
+    def _antipode_opened(self, call: Any, conn: Any, args: Any, name: Any, options: Any) -> Steps[Any]:
+        """Read a reply that is not what the application is to get."""
         raw = NEVER_DECODE in options or call.binding.opens(args)
-        try:
-            value = conn.read_response(disable_decoding=raw)
-        except ResponseError as error:
-            value = error
-        return self._antipode_parse(call, args, value, command_name, options)
+        value = yield self._antipode_line(conn, call.binding).receive(raw=raw)
+        return (yield self._antipode_parse(call, args, value, name, options))
 
-    def _antipode_write(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
-        """A write with the question behind it: one packet, two replies."""
+    def _antipode_write(self, call: WriteCall, conn: Any, name: Any, args: Any, options: Any) -> Steps[Any]:
+        """Send a write with the question behind it: one packet, two replies."""
         call.reply = None
         asks = call.binding.may_ask
         packed = packed_write(call, conn, args, asks)
         call.reached = True
-        return self._antipode_exchange(call, conn, command_name, args, packed, options, asks)
-
-    def _antipode_short_write(self, call: WriteCall, conn: Any, args: Any) -> Any:
-        """The same for a common write: fewer steps, as long as its replies are the common ones."""
-        call.reply = None
-        packed = pack(conn, args)
-        call.reached = True
-        try:
-            value = exchange(call, conn, args[0], packed)
-        except BaseException as error:
-            call.broke(error)
-            conn.disconnect()
-            raise
-        if value is MISSING:
-            return self._antipode_exchange(call, conn, args[0], args, (), {}, True)
-        callback = self.response_callbacks.get(args[0])  # type: ignore[attr-defined]
-        return value if callback is None else callback(value)
+        return (yield from self._antipode_exchange(call, conn, name, args, packed, options, asks))
 
     def _antipode_exchange(
-        self, call: WriteCall, conn: Any, command_name: Any, args: Any, packed: Any, options: Any, asks: bool
-    ) -> Any:
+        self, call: WriteCall, conn: Any, name: Any, args: Any, packed: Any, options: Any, asks: bool
+    ) -> Steps[Any]:
         try:
             if packed:
-                conn.send_packed_command(packed)
+                yield conn.send_packed_command(packed)
             if call.binding.opens(args):
-                response = self._antipode_opened(call, conn, args, command_name, options)
+                response = yield from self._antipode_opened(call, conn, args, name, options)
             else:
-                response = self.parse_response(conn, command_name, **options)  # type: ignore[attr-defined]
+                response = yield self.parse_response(conn, name, **options)  # type: ignore[attr-defined]
         except ResponseError:
             if asks and conn.is_connected:
-                hear(call, conn)
+                yield from hear(call, conn)
             raise
         except _BROKEN as error:
             call.broke(error)
             if asks:
-                conn.disconnect()
+                yield conn.disconnect()
             raise
         except Exception:  # a response callback of the application failed: the reply itself has been read
             if asks and conn.is_connected:
-                hear(call, conn)
+                yield from hear(call, conn)
             raise
         except BaseException as error:
             call.broke(error)
-            conn.disconnect()
+            yield conn.disconnect()
             raise
         if asks:
-            call.reply = at_hand(conn) or hear(call, conn)
+            yield from hear(call, conn)
         return response
 
-    def _antipode_apart(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+    def _antipode_apart(self, call: WriteCall, conn: Any, name: Any, args: Any, options: Any) -> Steps[Any]:
         """Where redis-py sends more than the command: the question comes in a packet of its own."""
         call.reached = True
         try:
-            response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+            response = yield self._antipode_plainly(conn, name, args, options)
         except BaseException as error:
             call.broke(error)
             raise
-        ask_apart(call, conn)
+        yield from ask_apart(call, conn)
         return response
 
     # MULTI, EXEC and DISCARD sent by hand
 
-    def _antipode_queued(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+    def _antipode_queued(self, call: WriteCall, conn: Any, name: Any, args: Any, options: Any) -> Steps[Any]:
         """A write inside such a MULTI: it is queued, and pending until EXEC, which gives its position."""
         call.deferred = True
         try:
-            response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+            response = yield self._antipode_plainly(conn, name, args, options)
         except BaseException as error:
             call.deferred = False
             alone = conn not in call.binding.open
@@ -297,14 +233,14 @@ class Recording:
             raise
         if conn not in call.binding.open:  # it was made anew within, and this was executed by itself
             call.deferred = False
-            ask_apart(call, conn)
+            yield from ask_apart(call, conn)
         elif call.binding.open[conn] is None:
             call.binding.open[conn] = call
         else:
             call.binding.open[conn].stand_for(call)
         return response
 
-    def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+    def _antipode_by_hand(self, by_hand: ByHand, conn: Any, name: Any, args: Any, options: Any) -> Steps[Any]:
         binding = by_hand.binding
         begins, queued = by_hand.name == "MULTI", binding.queues(conn)
         answers = by_hand.name == "EXEC" and (not queued or binding.answering[conn])
@@ -313,7 +249,7 @@ class Recording:
             if by_hand.is_past(wait, conn if queued else None):
                 return None
         elif wait is not None:
-            drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
+            yield from wait_steps(self._antipode_line(conn, binding), wait, multi=self._antipode_multi)
             if wait.refuses():
                 by_hand.wait = wait
                 return None
@@ -323,7 +259,7 @@ class Recording:
         held = by_hand.take(conn, queued=queued)
         if by_hand.name != "EXEC" or held is None:
             try:
-                response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+                response = yield self._antipode_plainly(conn, name, args, options)
             finally:
                 if held is not None:
                     held.abandon()
@@ -339,7 +275,7 @@ class Recording:
             return response
         held.deferred, held.certain = False, True
         try:
-            response = self._antipode_write(held, conn, command_name, args, options)
+            response = yield from self._antipode_write(held, conn, name, args, options)
         except BaseException as error:
             held.failed(error)
             raise
@@ -350,106 +286,48 @@ class Recording:
         return response
 
 
-def ask_apart(call: WriteCall, connection: Any) -> None:
-    """Asks for the position in a packet of its own."""
+def ask_apart(call: WriteCall, connection: Any) -> Steps[None]:
+    """Ask for the position in a packet of its own."""
     if not call.binding.may_ask or not connection.is_connected:
         return
     try:
-        connection.send_packed_command([QUESTION])
+        yield connection.send_packed_command([QUESTION])
     except _BROKEN:
-        connection.disconnect()
+        yield connection.disconnect()
         return
-    hear(call, connection)
+    yield from hear(call, connection)
 
 
-class RecordingRedis(Recording, redis.Redis):
-    """A `redis.Redis` whose writes are recorded. Made by `wrap`, never by itself."""
+class RecordingClient(Recording):
+    """What the two clients share."""
 
     connection_pool: Any = POOL
-    _antipode_short = True
     _antipode_plain: Any = None
     """The client that was wrapped: it closes the pool when both are gone."""
-
-    def execute_command(self, *args: Any, **options: Any) -> Any:
-        """As redis-py's."""
-        binding = self._antipode
-        kind = KINDS.get(args[0])
-        if kind is not _WRITE:
-            if kind is None:
-                kind = classify(args)
-            if kind is _OTHER or binding is None:
-                return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        elif binding is None:
-            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        if settings_generation() != binding.generation:
-            binding.refresh()
-        if binding.envelopes is not None:
-            binding.check(args)
-        if not binding.records:
-            args = tuple(without_lineage(binding, args, options))
-            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        if kind is _READ:
-            return self._antipode_read(binding, args, options)
-        if kind is _TRANSACTION:
-            options[CALL] = by_hand = ByHand(binding, command_name(args))
-            response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-            by_hand.check()
-            return response
-        options[CALL] = call = WriteCall(binding, kind is _WRITE)
-        if binding.waits or call.read:
-            call.wait = wait_of(call, args)
-        if call.noted is not None:
-            sent(self, call, [args])
-        try:
-            response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-            if call.wait is not None:
-                call.wait.check()
-        except BaseException as error:
-            call.failed(error)
-            raise
-        if call._open:
-            if call.noted is not None:
-                answered(self, call, [(args, response)])
-            call.done(response)
-        return response
-
-    def _antipode_read(self, binding: Binding, args: Any, options: Any) -> Any:
-        call = read_call(binding, self, [(args, options)])
-        if call is None:
-            options[CALL] = hidden(binding, args) or PASSED
-            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        with call:
-            options[CALL] = call if not call.is_plain else call.noticed or hidden(binding, args) or PASSED
-            response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-            call.check()
-            call.came([response])
-        return response
-
-    # Whatever else makes clients and pipelines
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Any:
         """As redis-py's; what is queued is pending from the first command that may write."""
         from antipode_redis.pipeline import recording_pipeline
 
-        return recording_pipeline(super().pipeline(transaction, shard_hint), self._antipode)
+        return recording_pipeline(super().pipeline(transaction, shard_hint), self._antipode)  # type: ignore[misc]
 
     def client(self) -> Any:
         """As redis-py's."""
-        other: Any = make(super().client)
+        other: Any = make(super().client)  # type: ignore[misc]
         other._antipode = self._antipode
         return other
 
     def json(self, *args: Any, **options: Any) -> Any:
         """As redis-py's."""
-        return self._antipode_module(super().json(*args, **options))
+        return self._antipode_module(super().json(*args, **options))  # type: ignore[misc]
 
     def ft(self, *args: Any, **options: Any) -> Any:
         """As redis-py's."""
-        return self._antipode_module(super().ft(*args, **options))
+        return self._antipode_module(super().ft(*args, **options))  # type: ignore[misc]
 
     def ts(self, *args: Any, **options: Any) -> Any:
         """As redis-py's."""
-        return self._antipode_module(super().ts(*args, **options))
+        return self._antipode_module(super().ts(*args, **options))  # type: ignore[misc]
 
     def _antipode_module(self, module: Any) -> Any:
         """A module's commands make pipelines of their own."""
@@ -459,17 +337,86 @@ class RecordingRedis(Recording, redis.Redis):
         module.pipeline = lambda *args, **options: recording_pipeline(plain(*args, **options), binding)
         return module
 
+    def _antipode_let_go(self) -> None:
+        """A connection shared with the plain client is let go by both."""
+        plain, own = self._antipode_plain, getattr(self, "connection", None)
+        if plain is not None and own is not None and plain.connection is own:
+            plain.connection = None
+
+
+class RecordingRedis(RecordingClient, redis.Redis):
+    """A `redis.Redis` whose writes are recorded. Made by `wrap`, never by itself."""
+
+    _antipode_short = True
+    """Whether replies are parsed by redis-py's own client, so that the short way does the same."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        return run(self._antipode_command(super().execute_command, args, options))
+
+    def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
+        call, binding = options.get(CALL), self._antipode
+        if (
+            type(call) is WriteCall
+            and binding is not None
+            and binding.short
+            and self._antipode_short
+            and call.certain
+            and call.wait is None
+            and len(options) == 1
+            and args[0] not in BLOCKING
+            and is_common(conn)
+        ):
+            return self._antipode_short_write(call, conn, args)
+        return run(self._antipode_send(conn, command_name, args, options))
+
+    def _antipode_short_write(self, call: WriteCall, conn: Any, args: Any) -> Any:
+        """Send a common write: fewer steps, as long as its replies are the common ones."""
+        call.reply = None
+        packed = pack(conn, args)
+        call.reached = True
+        try:
+            value = exchange(call, conn, args[0], packed)
+        except BaseException as error:
+            call.broke(error)
+            conn.disconnect()
+            raise
+        if value is MISSING:
+            return run(self._antipode_exchange(call, conn, args[0], args, (), {}, True))
+        callback = self.response_callbacks.get(args[0])  # type: ignore[no-untyped-call]
+        return value if callback is None else callback(value)
+
     def close(self) -> None:
         """As redis-py's; a connection shared with the plain client is let go by both."""
-        plain = self._antipode_plain
-        if plain is not None and getattr(self, "connection", None) is not None and plain.connection is self.connection:
-            plain.connection = None
+        self._antipode_let_go()
         super().close()
 
     def __del__(self) -> None:
         # The pool is the plain client's, too: that one closes it, when nobody holds it any more.
         if self._antipode_plain is None:
             super().__del__()  # type: ignore[no-untyped-call]
+
+
+class AsyncRecordingRedis(RecordingClient, redis.asyncio.Redis):  # type: ignore[misc]
+    """A `redis.asyncio.Redis` whose writes are recorded. Made by `wrap`, never by itself."""
+
+    _antipode_run = staticmethod(run_async)
+    _antipode_line = AsyncLine
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        return await run_async(self._antipode_command(super().execute_command, args, options))
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """As redis-py's; a connection shared with the plain client is let go by both."""
+        self._antipode_let_go()
+        await super().aclose(close_connection_pool)
+
+    def __del__(self, *args: Any, **options: Any) -> None:
+        # A connection shared with the plain client is that one's to warn about.
+        plain = self._antipode_plain
+        if plain is None or getattr(self, "connection", None) is not plain.connection:
+            super().__del__(*args, **options)
 
 
 _classes: dict[type[Any], type[Any]] = {}
@@ -479,10 +426,11 @@ def recording_class(plain: type[Any], recording: type[Any]) -> type[Any]:
     """The recording class for a client's or pipeline's own class, which it stays an instance of."""
     found = _classes.get(plain)
     if found is None:
-        if plain is recording.__mro__[2]:
+        if plain is recording.__bases__[1]:
             found = recording
         else:
             found = type(plain.__name__, (recording, plain), {"__module__": plain.__module__})
-            found._antipode_short = recording is RecordingRedis and plain.parse_response is redis.Redis.parse_response
+            if recording is RecordingRedis:
+                found._antipode_short = plain.parse_response is redis.Redis.parse_response
         _classes[plain] = found
     return found

@@ -1,36 +1,26 @@
-"""Pipelines and transactions of the wrapped sync client: one question a batch, behind the last command or EXEC."""
+"""Pipelines and transactions of the wrapped clients: one question a batch, behind the last command or EXEC."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import redis.asyncio.client
+import redis.client
+from antipode.both_ways import Steps, run, run_async
 from antipode.errors import AntipodeError
 from antipode.lineage import EMPTY
 from antipode.read import PLAIN
-from redis.client import Pipeline
 from redis.exceptions import RedisError, ResponseError, WatchError
 
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
-from antipode_redis.client import Recording, ask_apart, drive, hear, recording_class
-from antipode_redis.commands import Kind, classify, command_name
+from antipode_redis.client import Recording, ask_apart, hear, recording_class
 from antipode_redis.info import QUESTION
+from antipode_redis.lines import AsyncLine
 from antipode_redis.noting import answered, sent
-from antipode_redis.reads import ReadCall, parsed, read_call, wait_of, wait_steps
-from antipode_redis.serving import (
-    CALL,
-    PASSED,
-    Batch,
-    ByHand,
-    all_failed,
-    certain,
-    ends_unseen,
-    hidden,
-    may_answer,
-    may_write,
-    without_lineage,
-)
+from antipode_redis.reads import ReadCall, parsed, read_call, wait_steps
+from antipode_redis.serving import Batch, all_failed, certain, ends_unseen, may_answer, may_write
 
 
 class Facade:
@@ -44,9 +34,9 @@ class Facade:
         packed: list[Any] = self._connection.pack_commands(self._batch.wire(list(commands)))
         return packed
 
-    def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+    def send_packed_command(self, command: Any, check_health: bool = True) -> Any:
         """Sends the batch with the question behind it, in one packet."""
-        self._connection.send_packed_command(self._with_question(command), check_health)
+        return self._connection.send_packed_command(self._with_question(command), check_health)
 
     def _with_question(self, command: Any) -> list[Any]:
         chunks = list(command)
@@ -80,13 +70,31 @@ class Facade:
         setattr(self._connection, name, value)
 
 
-class RecordingPipeline(Recording, Pipeline):
-    """A redis-py pipeline whose writes are recorded. Made by the wrapped client."""
+class AsyncFacade(Facade):
+    """The same, for asyncio."""
+
+    async def read_response(self, *args: Any, **options: Any) -> Any:
+        """One reply."""
+        decode = self._reading(options)
+        try:
+            value = await self._connection.read_response(*args, **options)
+        except ResponseError:
+            self._batch.passed(None, self._transaction)
+            raise
+        return self._batch.passed(value, self._transaction, decode=decode)
+
+
+class RecordingBatch(Recording):
+    """What the two pipelines share."""
 
     _antipode_multi = False
     _antipode_call: WriteCall | None = None
     """Pending from the first queued command that may write."""
     _antipode_sending: tuple[WriteCall | None, ReadCall | None] | None = None
+    _antipode_facade: type[Facade] = Facade
+    command_stack: Any
+    reset: Any
+    watching: bool
 
     def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
         """Queues a command: from the first one that may write, the scope has a write in flight."""
@@ -100,64 +108,22 @@ class RecordingPipeline(Recording, Pipeline):
                 binding.refresh()
                 if binding.records:
                     self._antipode_call = WriteCall(binding, True)
-        return super().pipeline_execute_command(*args, **options)
+        return super().pipeline_execute_command(*args, **options)  # type: ignore[misc]
 
-    def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
-        """A command between WATCH and MULTI is executed at once."""
+    def _antipode_execute(self, plain: Any, raise_on_error: bool) -> Steps[list[Any]]:
+        """All that is queued; the batch's position joins the scope."""
         binding = self._antipode
-        kind = classify(args)
-        if binding is None or kind is Kind.OTHER:
-            return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        binding.refresh()
-        binding.check(args)
-        if not binding.records:
-            args = tuple(without_lineage(binding, args, options))
-            return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        if kind is Kind.TRANSACTION:
-            options[CALL] = by_hand = ByHand(binding, command_name(args))
-            response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
-            by_hand.check()
-            return response
-        if kind is Kind.READ:
-            read = read_call(binding, self, [(args, options)])
-            if read is None:
-                options[CALL] = hidden(binding, args) or PASSED
-                return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
-            with read:
-                options[CALL] = read if not read.is_plain else read.noticed or hidden(binding, args) or PASSED
-                response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
-                read.check()
-                read.came([response])
-            return response
-        call = WriteCall(binding, kind is Kind.WRITE)
-        call.wait = wait_of(call, args)
-        options[CALL] = call
-        if call.noted is not None:
-            sent(self, call, [args])
-        try:
-            response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
-            if call.wait is not None:
-                call.wait.check()
-        except BaseException as error:
-            call.failed(error)
-            raise
-        if call.noted is not None:
-            answered(self, call, [(args, response)])
-        call.done(response)
-        return response
-
-    def execute(self, raise_on_error: bool = True) -> list[Any]:
-        """As redis-py's; the batch's position joins the scope."""
-        binding = self._antipode
+        responses: list[Any]
         if binding is None:
-            return super().execute(raise_on_error)
+            responses = yield plain(raise_on_error)
+            return responses
         binding.refresh()
         read = None
         if binding.records and may_answer(self.command_stack):
             try:
                 read = read_call(binding, self, self.command_stack)
             except AntipodeError:  # as behind any other error, what was queued is gone
-                self.reset()
+                yield self.reset()
                 raise
         call, self._antipode_call = self._antipode_call, None
         if call is not None:
@@ -172,7 +138,7 @@ class RecordingPipeline(Recording, Pipeline):
         self._antipode_sending = (call, None if read is None or read.is_plain else read)
         with read or PLAIN:
             try:
-                responses = super().execute(raise_on_error)
+                responses = yield plain(raise_on_error)
                 if read is not None:
                     read.check()
             except BaseException as error:
@@ -196,76 +162,122 @@ class RecordingPipeline(Recording, Pipeline):
         return responses
 
     def _execute_transaction(self, connection: Any, commands: Any, raise_on_error: Any) -> Any:
-        return self._antipode_batch(super()._execute_transaction, connection, commands, raise_on_error, True)
+        plain = super()._execute_transaction  # type: ignore[misc]
+        return self._antipode_run(self._antipode_batch(plain, connection, commands, raise_on_error, True))
 
     def _execute_pipeline(self, connection: Any, commands: Any, raise_on_error: Any) -> Any:
-        return self._antipode_batch(super()._execute_pipeline, connection, commands, raise_on_error, False)
+        plain = super()._execute_pipeline  # type: ignore[misc]
+        return self._antipode_run(self._antipode_batch(plain, connection, commands, raise_on_error, False))
 
     def _antipode_batch(
         self, execute: Any, connection: Any, commands: Any, raise_on_error: Any, transaction: bool
-    ) -> Any:
-        if self._antipode is None:
-            return execute(connection, commands, raise_on_error)
-        queued = [args for args, _ in commands] if self._antipode.by_hand else ()
+    ) -> Steps[Any]:
+        binding = self._antipode
+        if binding is None:
+            return (yield execute(connection, commands, raise_on_error))
+        queued = [args for args, _ in commands] if binding.by_hand else ()
         if self._antipode_sending is None:
-            self._antipode.note_queued(connection, *queued)
-            return execute(connection, commands, raise_on_error)
+            binding.note_queued(connection, *queued)
+            return (yield execute(connection, commands, raise_on_error))
         call, read = self._antipode_sending
-        if read is not None and read.ids and (self._antipode.queues(connection) or ends_unseen(commands)):
+        if read is not None and read.ids and (binding.queues(connection) or ends_unseen(commands)):
             if read.is_past(EMPTY):  # nothing can be asked in a MULTI that was sent by hand
                 return []
         elif read is not None and read.ids:
-            drive(wait_steps(read, multi=not self.watching), connection, self._antipode)
+            yield from wait_steps(self._antipode_line(connection, binding), read, multi=not self.watching)
             if read.refuses():
                 return []
-        self._antipode.note_queued(connection, *queued)
-        batch = Batch(self._antipode, call, read, commands)
+        binding.note_queued(connection, *queued)
+        batch = Batch(binding, call, read, commands)
         if read is not None and (batch.apart or not batch.asks):
             read.mark()  # nothing tells where the values were read
         if batch.plain:
-            return execute(connection, commands, raise_on_error)
+            return (yield execute(connection, commands, raise_on_error))
         if call is not None:
             call.reply = None
         if batch.apart:
-            return self._antipode_batch_apart(execute, batch, connection, commands, raise_on_error)
-        facade = Facade(connection, batch, transaction)
+            return (yield from self._antipode_batch_apart(execute, batch, connection, commands, raise_on_error))
+        facade = self._antipode_facade(connection, batch, transaction)
         try:
-            responses = execute(facade, commands, raise_on_error)
+            responses = yield execute(facade, commands, raise_on_error)
         except (ResponseError, WatchError):  # every reply has been read but ours
             if batch.asks and connection.is_connected:
-                hear(batch, connection)
+                yield from hear(batch, connection)
                 _told(batch)
             raise
         except BaseException as error:
             if call is not None:
                 call.broke(error)
             if batch.asks:
-                connection.disconnect()
+                yield connection.disconnect()
             raise
         if batch.asks:
-            hear(batch, connection)
+            yield from hear(batch, connection)
             _told(batch)
         return responses
 
-    def _antipode_batch_apart(self, execute: Any, batch: Batch, connection: Any, commands: Any, raise_: Any) -> Any:
+    def _antipode_batch_apart(
+        self, execute: Any, batch: Batch, connection: Any, commands: Any, raise_: Any
+    ) -> Steps[Any]:
         call = batch.call
         if call is None:
-            return execute(connection, commands, raise_)
+            return (yield execute(connection, commands, raise_))
         call.reached = True
         try:
-            return execute(connection, commands, raise_)
+            return (yield execute(connection, commands, raise_))
         except (RedisError, OSError) as error:
             call.broke(error)
             raise
         finally:
-            ask_apart(call, connection)
+            yield from ask_apart(call, connection)
 
-    def reset(self) -> None:  # type: ignore[override]
-        """As redis-py's; what was queued and never sent did not happen."""
+    def _antipode_drop(self) -> None:
+        """What was queued and never sent did not happen."""
         call, self._antipode_call = self._antipode_call, None
         if call is not None:
             call.abandon()
+
+
+class RecordingPipeline(RecordingBatch, redis.client.Pipeline):
+    """A redis-py pipeline whose writes are recorded. Made by the wrapped client."""
+
+    def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
+        """A command between WATCH and MULTI is executed at once."""
+        return run(self._antipode_command(super().immediate_execute_command, args, options))
+
+    def execute(self, raise_on_error: bool = True) -> list[Any]:
+        """As redis-py's; the batch's position joins the scope."""
+        return run(self._antipode_execute(super().execute, raise_on_error))
+
+    def reset(self) -> None:  # type: ignore[override]
+        """As redis-py's; what was queued and never sent did not happen."""
+        self._antipode_drop()
         super().reset()
+
+
+class AsyncRecordingPipeline(RecordingBatch, redis.asyncio.client.Pipeline):  # type: ignore[misc]
+    """An asyncio pipeline of redis-py whose writes are recorded. Made by the wrapped client."""
+
+    _antipode_run = staticmethod(run_async)
+    _antipode_line = AsyncLine
+    _antipode_facade = AsyncFacade
+
+    async def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
+        """A command between WATCH and MULTI is executed at once."""
+        return await run_async(self._antipode_command(super().immediate_execute_command, args, options))
+
+    async def execute(self, raise_on_error: bool = True) -> list[Any]:
+        """As redis-py's; the batch's position joins the scope."""
+        return await run_async(self._antipode_execute(super().execute, raise_on_error))
+
+    def __del__(self, *args: Any, **options: Any) -> None:
+        self._antipode_drop()  # queued, and never sent
+        super().__del__(*args, **options)
+
+    async def reset(self) -> None:  # type: ignore[override]
+        """As redis-py's; what was queued and never sent did not happen."""
+        self._antipode_drop()
+        await super().reset()
 
 
 def _told(batch: Batch) -> None:
@@ -291,7 +303,10 @@ def _partly(call: WriteCall, error: BaseException) -> None:
 
 def recording_pipeline(pipeline: Any, binding: Binding | None) -> Any:
     """Makes a pipeline record its writes."""
-    if binding is not None and isinstance(pipeline, Pipeline):
-        pipeline.__class__ = recording_class(type(pipeline), RecordingPipeline)
-        pipeline._antipode = binding  # type: ignore[attr-defined]
+    if binding is not None and isinstance(pipeline, redis.client.Pipeline | redis.asyncio.client.Pipeline):
+        is_async = isinstance(pipeline, redis.asyncio.client.Pipeline)
+        own: Any = AsyncRecordingPipeline if is_async else RecordingPipeline
+        made: Any = pipeline
+        made.__class__ = recording_class(type(pipeline), own)
+        made._antipode = binding
     return pipeline

@@ -1,15 +1,16 @@
 """Reads that wait, or that say what they depend on: the question and the read in one atomic step on one connection.
 
-Written once, as a generator of steps, and driven by the sync and by the asyncio client.
+Written once, as steps on a connection of the sync or of the asyncio client.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from antipode.at_rest import lineage_at_rest
+from antipode.both_ways import Steps
 from antipode.errors import AntipodeError
 from antipode.lineage import EMPTY, Lineage
 from antipode.read import Read, ReadValue
@@ -24,49 +25,13 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import Kind, answers, blocks, classify, command_name
 from antipode_redis.info import Replication, parse
 from antipode_redis.judging import Seen, judge
+from antipode_redis.lines import Late, Line
 from antipode_redis.marks import position_of
 from antipode_redis.noting import values_of
 from antipode_redis.repeating import Command, Noticed, repetition
 
 _BACKOFF_S: Final = (0.001, 0.05)
 _INFO: Final = ("INFO", "replication")
-
-
-class Send(NamedTuple):
-    """Send these commands in one packet."""
-
-    commands: Sequence[Sequence[Any]]
-
-
-class Receive(NamedTuple):
-    """Read one reply; an error reply is a value."""
-
-    raw: bool = False
-    """Without decoding."""
-    until: float | None = None
-    """When it has to be there, by `time.monotonic`: else the connection is closed, as the reply is open on it still,
-    and `Late` raised in the steps. None: the application waits for it as it always does."""
-
-
-class WaitFor(NamedTuple):
-    """Wait until the engine has seen these writes at the connection's server, so long at most."""
-
-    lineage: Lineage
-    timeout: float
-
-
-class Pause(NamedTuple):
-    """Sleep."""
-
-    seconds: float
-
-
-class Late(Exception):
-    """The answer to a question of ours did not come by its deadline."""
-
-
-Step: TypeAlias = Send | Receive | WaitFor | Pause
-Steps: TypeAlias = Generator[Step, Any, Any]
 
 
 class ReadCall(Read):
@@ -229,23 +194,27 @@ def wait_of(call: WriteCall, args: Sequence[Any]) -> ReadCall | None:
     return found if found is not None and found.ids else None
 
 
-def wait_steps(call: ReadCall, *, multi: bool = True) -> Steps:
+def wait_steps(line: Line, call: ReadCall, *, multi: bool = True) -> Steps[None]:
     """Waits on this connection, with nothing but questions: before a pipeline, or a read that blocks."""
+    yield from line.closing(_wait(line, call, multi))
+
+
+def _wait(line: Line, call: ReadCall, multi: bool) -> Steps[None]:
     backoff = _BACKOFF_S[0]
     while call.ids:
         try:
-            seen = yield from look(call, multi=multi)
+            seen = yield from _look(line, call, multi)
         except Late:
             call.late()
             return
         if seen is None:
             return
-        backoff, again = yield from _between(call, call.judge(seen), backoff)
+        backoff, again = yield from _between(line, call, call.judge(seen), backoff)
         if not again:
             return
 
 
-def look(call: ReadCall, *, multi: bool = True) -> Generator[Step, Any, Seen | None]:
+def _look(line: Line, call: ReadCall, multi: bool) -> Steps[Seen | None]:
     """Where the connection's server is, with its marks; None (and `trouble`) where it refuses to say.
 
     `multi` is false on a connection that watches keys: a MULTI of ours would end the application's WATCH.
@@ -255,10 +224,10 @@ def look(call: ReadCall, *, multi: bool = True) -> Generator[Step, Any, Seen | N
         asked: list[Sequence[Any]] = [_INFO, ("HMGET", call.binding.key, *fields)] if fields else [_INFO]
         if fields and multi:
             asked = [("MULTI",), *asked, ("EXEC",)]
-        yield Send(asked)
+        yield line.send(*asked)
         replies = []
         for _ in asked:
-            replies.append((yield Receive(raw=True, until=call.until)))
+            replies.append((yield line.receive(raw=True, until=call.until)))
         values = replies[-1] if fields and multi else replies
         found = _answer(values, fields) if isinstance(values, list) else None
         if found is None:
@@ -270,22 +239,26 @@ def look(call: ReadCall, *, multi: bool = True) -> Generator[Step, Any, Seen | N
     return found
 
 
-def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -> Steps:
+def read_steps(line: Line, call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -> Steps[Any]:
     """Reads, waits and reads again; returns the reply as it came (an error reply as a value).
 
     `multi`: the read may stand in a MULTI, where nothing comes between it and the question. Where it may not, the
     question follows it in the same packet. Where an answer does not come in time it was not read (`call.is_late`).
     """
+    return (yield from line.closing(_read(line, call, args, raw, multi)))
+
+
+def _read(line: Line, call: ReadCall, args: Sequence[Any], raw: bool, multi: bool) -> Steps[Any]:
     backoff = _BACKOFF_S[0]
     beside = call.collects and call.binding.rests and command_name(args) in field.READS
     wire = field.wire_read(args) if call.binding.rests else args
     if blocks(args) or not multi:
-        yield from wait_steps(call)
+        yield from _wait(line, call, True)
         if call.is_late:
             return None
-        yield Send([wire, _INFO])
-        value = yield Receive(raw)
-        answer = yield Receive(raw=True)
+        yield line.send(wire, _INFO)
+        value = yield line.receive(raw=raw)
+        answer = yield line.receive(raw=True)
         call.saw_position(parsed(answer))
         if beside:
             call.mark()  # another client may have replaced the hash before the field could be asked for
@@ -298,17 +271,17 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
         if beside:
             asked.append(("HGET", args[1], field.FIELD))
         asked += [wire, ("EXEC",)]
-        yield Send(asked)
+        yield line.send(*asked)
         replies = []
         try:
             for place in range(len(asked)):
-                replies.append((yield Receive(raw and place == len(asked) - 1, call.until)))
+                replies.append((yield line.receive(raw=raw and place == len(asked) - 1, until=call.until)))
         except Late:
             call.late()
             return None
         whole = replies[-1]
         if not isinstance(whole, list):
-            return (yield from _aborted(call, replies, wire, raw))
+            return (yield from _aborted(line, call, replies, wire, raw))
         found = _answer(whole, fields)
         if found is None:
             _refused(call, whole)
@@ -318,7 +291,7 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
         if changed and call.foreign():
             continue  # its own epoch is known only now: whether that is marked decides about the others
         trouble = call.judge(found) if call.ids else None
-        backoff, again = yield from _between(call, trouble, backoff)
+        backoff, again = yield from _between(line, call, trouble, backoff)
         if again:
             continue
         if call.collects:
@@ -329,7 +302,7 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
         return whole[-1]
 
 
-def _between(call: ReadCall, trouble: Visibility | None, backoff: float) -> Generator[Step, Any, tuple[float, bool]]:
+def _between(line: Line, call: ReadCall, trouble: Visibility | None, backoff: float) -> Steps[tuple[float, bool]]:
     """After a look: waits for the next one, if there is to be one."""
     if trouble is None:
         call.trouble = None
@@ -340,13 +313,13 @@ def _between(call: ReadCall, trouble: Visibility | None, backoff: float) -> Gene
     left = call.left
     if left <= 0:
         return backoff, False
-    told = yield WaitFor(Lineage(call.ids), left)
+    told = yield line.wait_for(Lineage(call.ids), left)
     if told is not Verdict.VISIBLE and call.left <= 0:
         return backoff, True  # one last look
     if told is Verdict.VISIBLE and backoff == _BACKOFF_S[0]:
         return backoff * 2, True
     # The engine may speak of another server than this connection's, or be overloaded: never in a hurry.
-    yield Pause(min(backoff, max(call.left, 0.0)))
+    yield line.pause(min(backoff, max(call.left, 0.0)))
     return min(backoff * 2, _BACKOFF_S[1]), True
 
 
@@ -374,15 +347,15 @@ def _unreadable(error: Exception) -> bool:
     return isinstance(error, NoPermissionError) or str(error).startswith("WRONGTYPE")
 
 
-def _aborted(call: ReadCall, replies: list[Any], wire: Sequence[Any], raw: bool) -> Steps:
+def _aborted(line: Line, call: ReadCall, replies: list[Any], wire: Sequence[Any], raw: bool) -> Steps[Any]:
     """The MULTI was refused: by the read itself, whose error the application gets, or by what we asked beside it."""
     errors = [reply for reply in replies if isinstance(reply, ResponseError)]
     if isinstance(replies[-2], ResponseError):
         return replies[-2]
     _refused(call, errors)
     call.saw_position(None)
-    yield Send([wire])
-    return (yield Receive(raw))
+    yield line.send(wire)
+    return (yield line.receive(raw=raw))
 
 
 def _refused(call: ReadCall, replies: Sequence[Any]) -> None:

@@ -16,9 +16,8 @@ from antipode.settings import Mode
 from antipode.shim import Replicas, Store, StoreOptions, join_store
 
 from antipode_redis import marks
-from antipode_redis.aio import AsyncRecordingRedis
 from antipode_redis.binding import Binding
-from antipode_redis.client import RecordingRedis, recording_class
+from antipode_redis.client import AsyncRecordingRedis, RecordingRedis, recording_class
 from antipode_redis.envelopes import Envelopes
 from antipode_redis.marker import Marker, marker
 from antipode_redis.pools import plain_pool

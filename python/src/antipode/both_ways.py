@@ -1,0 +1,63 @@
+"""One text for the blocking and the asyncio form of a client: a generator of steps, and a driver for each form.
+
+A step is what a call of the client returned:
+
+    reply = yield connection.read_response()
+
+Of a blocking client that is the answer, and comes right back. Of an asyncio client it is awaited, and what it raises
+is raised at the step. Steps include other steps by `yield from`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any, TypeAlias, TypeVar
+
+_T = TypeVar("_T")
+Steps: TypeAlias = Generator[Any, Any, _T]
+
+
+class BlockingCall:
+    """A step that blocks whatever the client is: for an asyncio client it is called on another thread."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call = call
+
+
+def run(steps: Steps[_T]) -> _T:
+    """Do the steps of a blocking client; return their result."""
+    answer: Any = None
+    try:
+        while True:
+            answer = steps.send(answer)
+            while type(answer) is BlockingCall:
+                try:
+                    answer = answer.call()
+                except BaseException as error:
+                    answer = steps.throw(error)
+    except StopIteration as end:
+        result: _T = end.value
+        return result
+
+
+async def run_async(steps: Steps[_T]) -> _T:
+    """Do the steps of an asyncio client; return their result. A cancellation is raised at the step that waits."""
+    try:
+        step = steps.send(None)
+        while True:
+            try:
+                if type(step) is BlockingCall:
+                    step = await asyncio.to_thread(step.call)
+                elif inspect.isawaitable(step):
+                    step = await step
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(step)
+    except StopIteration as end:
+        result: _T = end.value
+        return result
