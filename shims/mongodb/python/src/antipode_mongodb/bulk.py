@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from antipode.both_ways import Steps
 from pymongo.errors import BulkWriteError, WriteError
 from pymongo.operations import DeleteMany, DeleteOne, InsertOne, ReplaceOne, UpdateMany, UpdateOne
 from pymongo.results import BulkWriteResult
@@ -16,7 +17,6 @@ from antipode_mongodb.fields import is_replacement, is_update
 from antipode_mongodb.inserting import can_insert, insert_many
 from antipode_mongodb.many import delete_many, update_many
 from antipode_mongodb.outcome import details_of
-from antipode_mongodb.steps import Steps
 from antipode_mongodb.writing import At, Change, change_one, delete_one
 
 _KINDS: Final = (InsertOne, UpdateOne, UpdateMany, ReplaceOne, DeleteOne, DeleteMany)

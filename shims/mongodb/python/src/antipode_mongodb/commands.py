@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from antipode.both_ways import Steps
+
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.reading import DocumentRead
-from antipode_mongodb.steps import Steps
 
 READING_COMMANDS: Final = frozenset(
     [

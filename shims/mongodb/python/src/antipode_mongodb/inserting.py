@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from antipode.both_ways import BlockingCall, Steps
 from antipode.settings import settings
 from antipode.shim import Write
 from bson.objectid import ObjectId
@@ -14,7 +15,6 @@ from pymongo.results import InsertManyResult, InsertOneResult
 from antipode_mongodb import noting, tombstones
 from antipode_mongodb.fields import dressed_document, own_chain, stripped, version_of
 from antipode_mongodb.outcome import BATCHES, ONE, incomplete, settle
-from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import At, above_tombstone, raised, record
 
 
@@ -37,7 +37,7 @@ def insert_one(at: At, document: Any, options: dict[str, Any]) -> Steps[InsertOn
     if write.noted is not None:
         noting.put(at, write, name, document)
     try:
-        result: InsertOneResult = yield lambda: at.low.insert_one(sent, **options)
+        result: InsertOneResult = yield at.low.insert_one(sent, **options)
     except BaseException as error:
         settle([write], error)
         raise
@@ -71,7 +71,7 @@ def insert_many(at: At, documents: list[Any], options: dict[str, Any]) -> Steps[
         for write, document in zip(writes, documents, strict=True):
             noting.put(at, write, document["_id"], document)
     try:
-        result: InsertManyResult = yield lambda: at.low.insert_many(sent, **options)
+        result: InsertManyResult = yield at.low.insert_many(sent, **options)
     except BulkWriteError as error:
         done = _done(error, len(writes), ordered=options.get("ordered", True))
         for index in set(range(len(writes))) - done:
@@ -100,9 +100,9 @@ def _record(at: At, writes: list[tuple[Any, Write]], used: list[Any], counter: i
     """Records insertions; those whose names were given may have had documents and tombstones before."""
     buried: dict[str, int] = {}
     try:
-        if used and (yield Blocking(lambda: at.binding.has_tombstones(at.database))):
+        if used and (yield BlockingCall(lambda: at.binding.has_tombstones(at.database))):
             names = [tombstones.name_of(at.key(name)) for name in used]
-            found = yield lambda: at.tombs().find({"_id": {"$in": names}}).to_list()
+            found = yield at.tombs().find({"_id": {"$in": names}}).to_list()
             buried = {each["_id"]: version_of(each, tombstones.VERSION) or 0 for each in found}
         for name, write in writes:
             seen = buried.get(tombstones.name_of(at.key(name)), -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from antipode.both_ways import BlockingCall, Steps
 from antipode.shim import Write
 from pymongo.errors import PyMongoError
 from pymongo.results import DeleteResult, UpdateResult
@@ -12,7 +13,6 @@ from pymongo.results import DeleteResult, UpdateResult
 from antipode_mongodb import noting, tombstones
 from antipode_mongodb.fields import NAME_AND_VERSION, dressed_update, identity_of, may_drop, own_chain, version_of
 from antipode_mongodb.outcome import SEVERAL, incomplete, settle
-from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import DROPPED, NEVER, At, above_tombstone, bury, raised, record
 
 MOST: Final = 512
@@ -23,9 +23,7 @@ _FIND_OPTIONS: Final = ("collation", "hint", "session", "let")
 def _found(at: At, filter: Any, options: Mapping[str, Any]) -> Steps[list[Mapping[str, Any]]]:
     """The documents that a filter means now, with their versions; one more than `MOST` at most."""
     asked = {word: options[word] for word in _FIND_OPTIONS if options.get(word) is not None}
-    found: list[Mapping[str, Any]] = yield lambda: at.ours.find(
-        filter, NAME_AND_VERSION, limit=MOST + 1, **asked
-    ).to_list()
+    found: list[Mapping[str, Any]] = yield at.ours.find(filter, NAME_AND_VERSION, limit=MOST + 1, **asked).to_list()
     return found
 
 
@@ -54,7 +52,7 @@ def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[st
     query = filter if too_many else _these(filter, names)
     try:
         sent = dressed_update(update, counter, text)
-        result: UpdateResult = yield lambda: at.low.update_many(query, sent, upsert=False, **options)
+        result: UpdateResult = yield at.low.update_many(query, sent, upsert=False, **options)
     except BaseException as error:
         settle(writes, error, SEVERAL)
         raise
@@ -76,7 +74,7 @@ def _settled(at: At, update: Any, names: Sequence[Any], writes: Sequence[Write],
     A document that did not match any more is raised likewise, and was not changed: the lineage says too much then.
     """
     try:
-        there = yield lambda: at.ours.find({"_id": {"$in": list(names)}}, NAME_AND_VERSION).to_list()
+        there = yield at.ours.find({"_id": {"$in": list(names)}}, NAME_AND_VERSION).to_list()
         versions = {at.key(each["_id"]): identity_of(each) for each in there}
         for name, write in zip(names, writes, strict=True):
             key = at.key(name)
@@ -102,7 +100,7 @@ def _upserted(at: At, filter: Any, update: Any, text: str, options: dict[str, An
     left = {word: value for word, value in options.items() if word != "hint"}
     try:
         sent = dressed_update(update, counter, text, inserts=True)
-        result: UpdateResult = yield lambda: at.low.update_many(query, sent, upsert=True, **left)
+        result: UpdateResult = yield at.low.update_many(query, sent, upsert=True, **left)
     except BaseException as error:
         settle([write], error)
         raise
@@ -127,7 +125,7 @@ def delete_many(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteRes
     names = [each["_id"] for each in found]
     query = filter if too_many else _these(filter, names)
     try:
-        result: DeleteResult = yield lambda: at.low.delete_many(query, **options)
+        result: DeleteResult = yield at.low.delete_many(query, **options)
     except BaseException as error:
         settle(writes, error, SEVERAL)
         raise
@@ -137,7 +135,7 @@ def delete_many(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteRes
     try:
         left: set[bytes] = set()
         if result.deleted_count != len(found):  # some did not match any more, or were deleted by others
-            there = yield lambda: at.ours.find({"_id": {"$in": names}}, {"_id": 1}).to_list()
+            there = yield at.ours.find({"_id": {"$in": names}}, {"_id": 1}).to_list()
             left = {at.key(each["_id"]) for each in there}
         gone = [(each, write) for each, write in zip(found, writes, strict=True) if at.key(each["_id"]) not in left]
         for each, write in zip(found, writes, strict=True):
@@ -159,7 +157,7 @@ def _buried(at: At, gone: Sequence[tuple[Mapping[str, Any], Write]]) -> Steps[No
         if write.noted is not None:
             noting.gone(at, write, each["_id"])
     together: list[tuple[Mapping[str, Any], Write]] = []
-    several = len(gone) > 1 and (yield Blocking(lambda: binding.has_tombstones(at.database)))
+    several = len(gone) > 1 and (yield BlockingCall(lambda: binding.has_tombstones(at.database)))
     for each, write in gone:
         seen = version_of(each)
         if several and (seen is None or binding.clock.observe(seen)):
@@ -175,8 +173,8 @@ def _buried(at: At, gone: Sequence[tuple[Mapping[str, Any], Write]]) -> Steps[No
         for (each, _), place in zip(together, places, strict=True)
     ]
     try:
-        yield lambda: at.tombs().bulk_write(marks, ordered=False)
-        there = yield lambda: at.tombs().find({"_id": {"$in": places}}).to_list()
+        yield at.tombs().bulk_write(marks, ordered=False)
+        there = yield at.tombs().find({"_id": {"$in": places}}).to_list()
     except PyMongoError as error:
         incomplete(
             [write for _, write in together], at.store, "tombstone", f"they cannot be written ({type(error).__name__})"

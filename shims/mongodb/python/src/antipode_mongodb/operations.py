@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from antipode.both_ways import BlockingCall, Steps
 from antipode.lineage import EMPTY, Lineage
 from antipode.read import ReadValue
 from antipode.shim import Write
@@ -35,7 +36,6 @@ from antipode_mongodb.many import delete_many, update_many
 from antipode_mongodb.outcome import ONE, SEVERAL, Parts, incomplete, parts_of, settle
 from antipode_mongodb.positions import enlist, positioned
 from antipode_mongodb.reading import DocumentRead, can_strip
-from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import At, Change, change_one, delete_one, run_change, run_deletion
 
 Given = dict[str, Any]
@@ -72,14 +72,14 @@ def concern_of(given: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
 def ready(binding: Binding, client: Any) -> Steps[None]:
     """Finds out what the server is, where that is not known."""
     if not binding.known(client):
-        yield Blocking(lambda: binding.learn(client))
+        yield BlockingCall(lambda: binding.learn(client))
 
 
 def native(at: At, reason: str, detail: str, call: Callable[[], Any], parts: Parts = ONE) -> Steps[Any]:
     """A write as it came: it is recorded, and no version of it can be had."""
     write = at.binding.store.begin()
     try:
-        result = yield call
+        result = yield call()
     except BaseException as error:
         settle([write], error, parts)
         raise
@@ -109,7 +109,7 @@ def _written(at: At, name: str, given: Given, read: DocumentRead | None = None) 
     binding, parts = at.binding, parts_of(name)
     binding.refresh()
     if not binding.records:
-        return (yield plain)
+        return (yield plain())
     client = at.low.database.client
     yield from ready(binding, client)
     session = given.get("session")
@@ -352,7 +352,7 @@ def untold(
     """
     with DocumentRead(binding, past=past, session=session, is_told=True) as read:
         yield from read.waiting()
-        result = yield call
+        result = yield call()
         read.server = binding.server_at(client, None)
         read.returned(lambda: [ReadValue(what.encode("utf-8", "surrogatepass"), is_known=False)])
     return watched(result, binding, read.proved if past is None else past) if binding.records else result
@@ -405,13 +405,13 @@ def wide_write(
     """
     binding.refresh()
     if not binding.records:
-        return (yield lambda: call(session))
+        return (yield call(session))
     yield from ready(binding, client)
     if binding.flavour.positions and not binding.unfit and concern is not None:
         return (yield from positioned(binding, client, concern, session, call, failure, parts))
     one: Write = binding.store.begin()
     try:
-        result = yield lambda: call(session)
+        result = yield call(session)
     except BaseException as error:
         settle([one], error, parts)
         raise

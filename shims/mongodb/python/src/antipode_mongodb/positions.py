@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from antipode.both_ways import BlockingCall, Steps
 from antipode.errors import UnfitStoreError
 from antipode.scope import current_scope
 from antipode.shim import Write
@@ -20,7 +21,6 @@ from antipode_mongodb import noting
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.flavour import counter_of, is_durable_majority
 from antipode_mongodb.outcome import ONE, Parts, incomplete, not_committed, settle
-from antipode_mongodb.steps import Blocking, Steps
 
 ADVICE = (
     "they are not acknowledged by a majority, and may be rolled back at a failover under their position. Use "
@@ -62,13 +62,13 @@ def positioned(
         note(write, noting.UNSENT)
     if session is not None and session.in_transaction:
         enlist(session, write)
-        result = yield lambda: call(session)
+        result = yield call(session)
         if note is not None:
             note(write, result)
         return result
     if concern.get("w") == 0:
         try:
-            result = yield lambda: call(session)
+            result = yield call(session)
         except BaseException as error:
             settle([write], error, parts)
             raise
@@ -82,20 +82,20 @@ def positioned(
     epoch = binding.flavour.epoch
     try:
         try:
-            result = yield lambda: call(used)
+            result = yield call(used)
         except ConfigurationError as error:
             if not own or used.operation_time is not None or "Sessions are not supported" not in str(error):
                 raise
             # A connection from before the server was a member of its set: nothing has been sent, and without a session
             # the client can send it, and does not see the time of the reply.
-            result = yield lambda: call(None)
+            result = yield call(None)
         time = used.operation_time
     except BaseException as error:
         settle([write], error, parts)
         raise
     finally:
         if own:
-            yield used.end_session
+            yield used.end_session()
     if note is not None:
         note(write, result)
     failed = failure(result)
@@ -113,7 +113,7 @@ def recorded(
     same = True
     if not binding.known(client):
         try:
-            same = yield Blocking(lambda: binding.learn(client))
+            same = yield BlockingCall(lambda: binding.learn(client))
         except UnfitStoreError:  # the application's own operation was done
             same = False
         except BaseException:
@@ -160,7 +160,7 @@ def committed(binding: Binding, session: Any, call: Callable[[], Any]) -> Steps[
         writes[0].join_committer()  # before it is sent (SCOPE-24)
     epoch = binding.flavour.epoch
     try:
-        result = yield call
+        result = yield call()
     except OperationFailure as error:
         if not_committed(error):
             for write in taken(session):
@@ -180,7 +180,7 @@ def aborted(session: Any, call: Callable[[], Any]) -> Steps[Any]:
     """
     runs = session.in_transaction
     try:
-        return (yield call)
+        return (yield call())
     finally:
         for write in taken(session) if runs else ():
             write.abandon()

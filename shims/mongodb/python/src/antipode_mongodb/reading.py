@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import bson
+from antipode.both_ways import BlockingCall, Steps
 from antipode.errors import UnfitStoreError
 from antipode.lineage import EMPTY, Lineage
 from antipode.read import Read
@@ -21,7 +22,6 @@ from antipode_mongodb.binding import Binding
 from antipode_mongodb.fields import OURS, identity_of, stripped, texts_of
 from antipode_mongodb.flavour import counter_of
 from antipode_mongodb.keys import key_octets
-from antipode_mongodb.steps import Blocking, Steps
 
 _LASTING = ("majority", "linearizable", "snapshot")
 """Read concerns whose values no election takes back."""
@@ -115,7 +115,7 @@ class DocumentRead(Read):
     def waiting(self) -> Steps[None]:
         """Wait, as a step."""
         if self.waits:
-            yield Blocking(self.wait)
+            yield BlockingCall(self.wait)
 
     def saw_document(self, namespace: str, document: Any, codec: CodecOptions[Any], *, whole: bool) -> None:
         """Add what a document depends on; `whole`: it has every field that it has at the server."""

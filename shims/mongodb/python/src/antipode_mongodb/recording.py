@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+from antipode.both_ways import Steps, run, run_async
 from antipode.lineage import EMPTY, Lineage
 from antipode.read import ReadValue
 from antipode.shim import refuse_making
@@ -25,7 +26,6 @@ from antipode_mongodb.operations import Given, given_to
 from antipode_mongodb.outcome import BATCHES, ONE, SEVERAL, failure_in
 from antipode_mongodb.positions import aborted, bound_session, committed, taken
 from antipode_mongodb.reading import DocumentRead, Seen, can_strip
-from antipode_mongodb.steps import Steps, run, run_async
 from antipode_mongodb.writing import At, as_plain
 
 _FIND = ("filter", "projection")
@@ -294,7 +294,7 @@ def _wide_method(plain: type[Any], name: str, how: _How) -> Any:
         try:
             given = dict(signature.bind(self, *args, **kwargs).arguments)
         except TypeError:
-            return (yield lambda: own(self, *args, **kwargs))  # raises it, with its own words
+            return (yield own(self, *args, **kwargs))  # raises it, with its own words
         del given["self"]
         more = given.pop("kwargs", {})
         if given.get("session") is None and (bound := bound_session(getattr(self, "client", self))) is not None:
@@ -326,7 +326,7 @@ def _read(self: Any, given: Given, call: Callable[[Any], Any], past: Lineage | N
 def _asked(self: Any, given: Given, call: Callable[[Any], Any], sent: Mapping[str, Any]) -> Steps[Any]:
     """A command that does not write."""
     if not commands.reads_data(sent):
-        return (yield lambda: call(given.get("session")))
+        return (yield call(given.get("session")))
     return (yield from _read(self, given, call, past_of(_binding_of(self.client), sent)))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from antipode.both_ways import BlockingCall, Steps
 from antipode.shim import Write
 from antipode.writeid import Opaque, Ordered
 from bson.codec_options import CodecOptions
@@ -40,7 +41,6 @@ from antipode_mongodb.fields import (
 )
 from antipode_mongodb.keys import key_octets
 from antipode_mongodb.outcome import incomplete, is_refusal, settle
-from antipode_mongodb.steps import Blocking, Steps
 
 NEVER: Final[dict[str, Any]] = {VERSION: {"$in": []}}
 """What no document matches: an upsert with it inserts, or finds that its document is there by now."""
@@ -178,7 +178,7 @@ def _changed(
     at: At, change: Change, projection: Any, give: bool, collection: Any, counter: int, text: str
 ) -> Steps[Any]:
     sent, send = change.dressed(counter, text), collection.find_one_and_update
-    return (yield lambda: send(change.filter, sent, projection=projection, return_document=give, **change.options))
+    return (yield send(change.filter, sent, projection=projection, return_document=give, **change.options))
 
 
 def _settled(
@@ -210,10 +210,10 @@ def _settled(
 
 def _ended(at: At, name: Any, there: Ordered) -> Steps[None]:
     """Leave a tombstone of a document's chain that a pipeline took away: all that was of it lies before this."""
-    if not (yield Blocking(lambda: at.binding.has_tombstones(at.database))):
+    if not (yield BlockingCall(lambda: at.binding.has_tombstones(at.database))):
         return
     where, change = {"_id": tombstones.name_of(at.key(name))}, tombstones.marking(there.counter, there.epoch)
-    yield lambda: at.tombs().update_one(where, change, upsert=True)
+    yield at.tombs().update_one(where, change, upsert=True)
 
 
 def record(at: At, write: Write, name: Any, got: Ordered | None) -> None:
@@ -235,13 +235,13 @@ def raised(at: At, name: Any, seen: int | None) -> Steps[Ordered | None]:
         if counter is None:
             return None
         change = {"$max": {VERSION: stored(counter)}}
-        found = yield lambda: at.ours.find_one_and_update({"_id": name}, change, **options)  # noqa: B023
+        found = yield at.ours.find_one_and_update({"_id": name}, change, **options)
         if found is None:
             return None
         if found.get(CHAIN) is None:  # of an earlier release, or without Antipode: the version alone proves nothing
             only = {"_id": name, CHAIN: None}
             begun = change | {"$set": {CHAIN: stored(counter)}}
-            found = (yield lambda: at.ours.find_one_and_update(only, begun, **options)) or found  # noqa: B023
+            found = (yield at.ours.find_one_and_update(only, begun, **options)) or found
         seen, got = version_of(found), identity_of(found)
         if seen == counter and got is not None and got.epoch:
             return got
@@ -250,12 +250,12 @@ def raised(at: At, name: Any, seen: int | None) -> Steps[Ordered | None]:
 
 def _joined(at: At, name: Any) -> Steps[None]:
     """Makes one text of those that rest beside a document, unless another writer is there at once."""
-    found = yield lambda: at.ours.find_one({"_id": name}, {LINEAGE: 1, MORE: 1})
+    found = yield at.ours.find_one({"_id": name}, {LINEAGE: 1, MORE: 1})
     if not found or not isinstance(found.get(MORE), list):
         return
     text = at.binding.text_of(at.binding.lineage_of(texts_of(found)))
     there = {word: found[word] for word in (LINEAGE, MORE) if word in found}
-    yield lambda: at.ours.update_one({"_id": name, **there}, {"$set": {LINEAGE: text}, "$unset": {MORE: ""}})
+    yield at.ours.update_one({"_id": name, **there}, {"$set": {LINEAGE: text}, "$unset": {MORE: ""}})
 
 
 def _inserted(
@@ -269,13 +269,13 @@ def _inserted(
     options = {word: value for word, value in change.options.items() if word not in ("sort", "hint")}
     if "bypassDocumentValidation" in options:
         options["bypass_document_validation"] = options.pop("bypassDocumentValidation")
-    result: UpdateResult = yield lambda: send(query, sent, upsert=True, **options)
+    result: UpdateResult = yield send(query, sent, upsert=True, **options)
     name = result.upserted_id
     value = None
     try:
         got = yield from above_tombstone(at, name, counter)
         if give is ReturnDocument.AFTER:
-            value = yield lambda: collection.find_one({"_id": name}, projection, session=options.get("session"))
+            value = yield collection.find_one({"_id": name}, projection, session=options.get("session"))
     except Exception as error:  # it was done
         incomplete([write], at.store, "contention", f"its version cannot be told ({type(error).__name__})")
     else:
@@ -290,10 +290,10 @@ def above_tombstone(at: At, name: Any, counter: int) -> Steps[Ordered | None]:
 
     One that is written after the insertion speaks of a later deletion, and lies behind the insertion in the log.
     """
-    if not (yield Blocking(lambda: at.binding.has_tombstones(at.database))):
+    if not (yield BlockingCall(lambda: at.binding.has_tombstones(at.database))):
         return own_chain(counter)
     where = {"_id": tombstones.name_of(at.key(name))}
-    found = yield lambda: at.tombs().find_one(where)
+    found = yield at.tombs().find_one(where)
     buried = version_of(found, tombstones.VERSION)
     if buried is None or buried < counter:
         return own_chain(counter)
@@ -319,7 +319,7 @@ def run_deletion(
     if write.noted is not None:
         noting.deleting(at, write, filter)
     try:
-        found = yield lambda: collection.find_one_and_delete(filter, projection=projection, **options)
+        found = yield collection.find_one_and_delete(filter, projection=projection, **options)
     except BaseException as error:
         settle([write], error)
         if plain_errors and type(error) is OperationFailure:
@@ -345,7 +345,7 @@ def bury(at: At, write: Write, name: Any, there: Ordered | None, *, surely: bool
         write.record_incomplete("contention", "the document held a version beyond all others")
         return
     try:
-        if not (yield Blocking(lambda: binding.has_tombstones(at.database))):
+        if not (yield BlockingCall(lambda: binding.has_tombstones(at.database))):
             write.record(deleted_version(counter), at.key(name))
             return
         for _ in range(_MOST_TRIES):
@@ -355,7 +355,7 @@ def bury(at: At, write: Write, name: Any, there: Ordered | None, *, surely: bool
             where, change = {"_id": tombstones.name_of(at.key(name))}, tombstones.marking(counter, *{gone, epoch})
             options: dict[str, Any] = {"upsert": True, "return_document": True, "projection": {tombstones.VERSION: 1}}
             try:
-                found = yield lambda: at.tombs().find_one_and_update(where, change, **options)  # noqa: B023
+                found = yield at.tombs().find_one_and_update(where, change, **options)
             except DuplicateKeyError:  # two upserts at once
                 continue
             got = version_of(found, tombstones.VERSION)
