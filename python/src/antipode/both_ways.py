@@ -11,6 +11,7 @@ is raised at the step. Steps include other steps by `yield from`.
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 from collections.abc import Callable, Generator
 from typing import Any, TypeAlias, TypeVar
@@ -61,3 +62,13 @@ async def run_async(steps: Steps[_T]) -> _T:
     except StopIteration as end:
         result: _T = end.value
         return result
+
+
+def awaited(method: Callable[..., Any]) -> Any:
+    """Return the coroutine function of a method that both forms share: an asyncio client's own is one, too."""
+
+    @functools.wraps(method)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        return await method(*args, **kwargs)
+
+    return call

@@ -9,14 +9,14 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
+from antipode.both_ways import Steps, awaited, run_async
 from antipode.shim import refuse_making
 from mysql.connector.aio.connection import MySQLConnection
 from mysql.connector.aio.pooling import MySQLConnectionPool, PooledMySQLConnection
-from mysql.connector.errors import OperationalError
 
 from antipode_mysql.binding import Binding
 from antipode_mysql.connector_driving import POOL_SLOTS, SLOTS, ConnectorDriving, octets, share
-from antipode_mysql.driving import Row
+from antipode_mysql.driving import Driving
 from antipode_mysql.recorder import Call
 from antipode_mysql.waiting import Late
 
@@ -32,40 +32,26 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
     """An asyncio `MySQLConnection` whose writes join the scope."""
 
     __init__ = refuse_making
-
-    # What the application and its cursors call
-
-    async def cmd_query(self, query: Any, *args: Any, **kwargs: Any) -> Any:
-        plain = super().cmd_query
-        return await self._antipode_run(
-            octets(query), self._antipode_several, False, lambda: plain(query, *args, **kwargs)
-        )
+    _antipode_drive = staticmethod(run_async)
+    cmd_query = awaited(ConnectorDriving.cmd_query)
+    cmd_stmt_prepare = awaited(ConnectorDriving.cmd_stmt_prepare)
+    cmd_stmt_execute = awaited(ConnectorDriving.cmd_stmt_execute)
+    cmd_stmt_close = awaited(ConnectorDriving.cmd_stmt_close)
+    cmd_reset_connection = awaited(ConnectorDriving.cmd_reset_connection)
+    cmd_change_user = awaited(ConnectorDriving.cmd_change_user)
+    close = disconnect = awaited(ConnectorDriving.close)
+    shutdown = awaited(ConnectorDriving.shutdown)
+    consume_results = awaited(ConnectorDriving.consume_results)
+    rollback = awaited(ConnectorDriving.rollback)
+    get_rows = awaited(ConnectorDriving.get_rows)
 
     async def cmd_query_iter(self, statements: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
         results = super().cmd_query_iter(statements, **kwargs)
-        first = await self._antipode_run(
-            octets(statements), self._antipode_several, False, lambda: anext(results, _NOTHING)
-        )
+        first = await self._antipode_do(octets(statements), lambda: anext(results, _NOTHING), self._antipode_several)
         if first is not _NOTHING:
             yield first
             async for result in results:
                 yield result
-
-    async def cmd_stmt_prepare(self, statement: Any, *args: Any, **kwargs: Any) -> Any:
-        prepared = await super().cmd_stmt_prepare(statement, *args, **kwargs)
-        self._antipode_prepared[prepared["statement_id"]] = octets(statement)
-        return prepared
-
-    async def cmd_stmt_execute(self, statement_id: int, *args: Any, **kwargs: Any) -> Any:
-        sql = self._antipode_prepared.get(statement_id, b"EXECUTE")  # one that was prepared elsewhere may write
-        plain = super().cmd_stmt_execute
-        return await self._antipode_run(sql, False, False, lambda: plain(statement_id, *args, **kwargs))
-
-    async def cmd_stmt_close(self, statement_id: int, *args: Any, **kwargs: Any) -> Any:
-        self._antipode_prepared.pop(statement_id, None)
-        return await super().cmd_stmt_close(statement_id, *args, **kwargs)
-
-    # The session's life
 
     async def connect(self) -> None:
         self._antipode.unknown()
@@ -77,120 +63,37 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         self._antipode_connected(self._antipode.flags)  # before the first statement of the session, which comes next
         await asyncio.to_thread(self._antipode.opened, self._antipode_plain)  # it may ask a server that is new
 
-    async def cmd_reset_connection(self) -> bool:
-        try:
-            await self._antipode_reset()
-        except OperationalError:  # as the client itself takes the loss that its command meets
-            return False
-        return bool(await super().cmd_reset_connection())
+    def _antipode_write(self, payload: bytes, number: int = 0, compressed: int = 0, timeout: int | None = None) -> Any:
+        return self._socket.write(payload, number, compressed, timeout or self._write_timeout)
 
-    async def cmd_change_user(self, *args: Any, **kwargs: Any) -> Any:
-        await self._antipode_reset()
-        return await super().cmd_change_user(*args, **kwargs)
+    def _antipode_packet(self, timeout: int | None = None) -> Any:
+        return self._socket.read(timeout or self._read_timeout)
 
-    async def close(self) -> None:
-        await self._antipode_leave()
-        try:
-            await super().close()
-        finally:
-            self._antipode_renew()
-
-    disconnect = close
-
-    async def shutdown(self) -> None:
-        try:
-            await super().shutdown()
-        finally:
-            self._antipode_renew()
-
-    # On the wire
-
-    async def _send_cmd(
-        self,
-        command: int,
-        argument: Any = None,
-        packet_number: int = 0,
-        packet: Any = None,
-        expect_response: bool = True,
-        compressed_packet_number: int = 0,
-        read_timeout: int | None = None,
-        write_timeout: int | None = None,
-    ) -> Any:
-        send = super()._send_cmd
-        timeouts = (read_timeout, write_timeout)
-
-        async def plain() -> Any:
-            numbers = (packet_number, packet, expect_response, compressed_packet_number)
-            return await send(command, argument, *numbers, *timeouts)
-
-        payload = packet or argument
-        return await self._antipode_send_cmd(
-            plain, command, payload, packet_number, compressed_packet_number, *timeouts
-        )
-
-    async def _handle_result(self, *args: Any, **kwargs: Any) -> Any:
-        with self._antipode_reading():
-            result = await super()._handle_result(*args, **kwargs)
-        await self._antipode_progress(result)
-        return result
-
-    async def _handle_binary_result(self, *args: Any, **kwargs: Any) -> Any:
-        with self._antipode_reading():
-            result = await super()._handle_binary_result(*args, **kwargs)
-        await self._antipode_progress(result)
-        return result
-
-    async def consume_results(self) -> None:
-        if self.unread_result:
-            self._antipode.discards = True
-            await super().consume_results()
-
-    async def rollback(self) -> None:
-        await self.consume_results()
-        await super().rollback()
-
-    async def get_rows(self, *args: Any, **kwargs: Any) -> Any:
-        self._antipode.fetches()
-        rows, end = await super().get_rows(*args, **kwargs)
-        await self._antipode_saw(rows, end)
-        return rows, end
-
-    async def _antipode_write(
-        self, payload: bytes, number: int = 0, compressed: int = 0, timeout: int | None = None
-    ) -> None:
-        await self._socket.write(payload, number, compressed, timeout or self._write_timeout)
-
-    async def _antipode_packet(self, timeout: int | None = None) -> Any:
-        return await self._socket.read(timeout or self._read_timeout)
-
-    async def _antipode_consume(self) -> None:
-        await self.handle_unread_result()
-
-    async def _antipode_pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+    def _antipode_pause(self, seconds: float) -> Any:
+        return asyncio.sleep(seconds)
 
     # A cancelled task leaves an answer unread, which the next statement would take for its own: it ends the connection
 
-    async def _antipode_failed(self, call: Call, error: BaseException) -> None:
-        await super()._antipode_failed(call, error)
+    def _antipode_failed(self, call: Call, error: BaseException) -> Steps[None]:
+        yield from super()._antipode_failed(call, error)
         if call.sent and isinstance(error, asyncio.CancelledError):
-            await self._antipode_give_up()
+            yield self._antipode_give_up()
 
-    async def _antipode_ask(self, question: bytes) -> list[Row]:
+    async def _antipode_ask(self, question: bytes) -> Any:
         try:
             return await super()._antipode_ask(question)
         except asyncio.CancelledError:
             await self._antipode_give_up()
             raise
 
-    async def _antipode_answer(self) -> list[Row]:
+    async def _antipode_answer(self) -> Any:
         try:
             return await super()._antipode_answer()
         except asyncio.CancelledError:
             await self._antipode_give_up()
             raise
 
-    async def _antipode_ask_until(self, question: bytes, until: float) -> list[Row]:
+    async def _antipode_ask_until(self, question: bytes, until: float) -> Any:
         try:
             async with asyncio.timeout(max(until - time.monotonic(), 0.001)):
                 return await self._antipode_ask(question)
@@ -201,7 +104,7 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         """Closes the socket; a server that does not take the close in time does not hold the cancelled task."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
-                await super().shutdown()
+                await super(Driving, self).shutdown()
 
 
 class RecordingPooled(_Pooled):  # type: ignore[misc]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+from antipode.both_ways import Steps
 from mysql.connector.constants import ClientFlag, ServerCmd
-from mysql.connector.errors import Error
+from mysql.connector.errors import Error, OperationalError
 
 from antipode_mysql.binding import Binding
 from antipode_mysql.driving import Driving, Row
 from antipode_mysql.recorder import AUTOCOMMIT, IN_TRANSACTION, Recorder
 from antipode_mysql.tracking import STATE_CHANGED, gtids_in, length
 
-_R = TypeVar("_R")
 _LOST: Final = range(2000, 3000)
 """What a client says by itself, 2013 for instance: the server told nothing."""
 _STATEMENT: Final = (ServerCmd.QUERY, ServerCmd.STMT_EXECUTE)
@@ -41,21 +40,91 @@ class ConnectorDriving(Driving):
     _antipode_prepared: dict[int, bytes]
     _antipode_warned: int
 
-    # What the client's class says
+    # What the client's class says, as steps
 
     @abstractmethod
-    async def _antipode_write(
-        self, payload: bytes, number: int = 0, compressed: int = 0, timeout: int | None = None
-    ) -> None:
+    def _antipode_write(self, payload: bytes, number: int = 0, compressed: int = 0, timeout: int | None = None) -> Any:
         """Sends a packet; `timeout` in seconds, None for the connection's own."""
 
     @abstractmethod
-    async def _antipode_packet(self, timeout: int | None = None) -> Any:
+    def _antipode_packet(self, timeout: int | None = None) -> Any:
         """The next packet, with its header."""
 
-    @abstractmethod
-    async def _antipode_consume(self) -> None:
-        """Refuses, or reads to its end, what is unread of the statement before."""
+    # What the application and its cursors call
+
+    def cmd_query(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+        plain = super().cmd_query  # type: ignore[misc]
+        return self._antipode_do(octets(query), lambda: plain(query, *args, **kwargs), self._antipode_several)
+
+    def cmd_stmt_prepare(self, statement: Any, *args: Any, **kwargs: Any) -> Any:
+        plain = super().cmd_stmt_prepare  # type: ignore[misc]
+        return self._antipode_drive(
+            self._antipode_prepare(octets(statement), lambda: plain(statement, *args, **kwargs))
+        )
+
+    def _antipode_prepare(self, sql: bytes, plain: Callable[[], Any]) -> Steps[Any]:
+        prepared = yield plain()
+        self._antipode_prepared[prepared["statement_id"]] = sql
+        return prepared
+
+    def cmd_stmt_execute(self, statement_id: int, *args: Any, **kwargs: Any) -> Any:
+        sql = self._antipode_prepared.get(statement_id, b"EXECUTE")  # one that was prepared elsewhere may write
+        plain = super().cmd_stmt_execute  # type: ignore[misc]
+        return self._antipode_do(sql, lambda: plain(statement_id, *args, **kwargs))
+
+    def cmd_stmt_close(self, statement_id: int, *args: Any, **kwargs: Any) -> Any:
+        self._antipode_prepared.pop(statement_id, None)
+        return super().cmd_stmt_close(statement_id, *args, **kwargs)  # type: ignore[misc]
+
+    def cmd_reset_connection(self) -> Any:
+        return self._antipode_drive(self._antipode_reset_with(super().cmd_reset_connection))  # type: ignore[misc]
+
+    def _antipode_reset_with(self, plain: Callable[[], Any]) -> Steps[bool]:
+        try:
+            yield from self._antipode_reset()
+        except OperationalError:  # as the client itself takes the loss that its command meets
+            return False
+        return bool((yield plain()))
+
+    def cmd_change_user(self, *args: Any, **kwargs: Any) -> Any:
+        plain = super().cmd_change_user  # type: ignore[misc]
+        return self._antipode_drive(self._antipode_change_with(lambda: plain(*args, **kwargs)))
+
+    def _antipode_change_with(self, plain: Callable[[], Any]) -> Steps[Any]:
+        yield from self._antipode_reset()
+        return (yield plain())
+
+    def close(self) -> Any:
+        return self._antipode_drive(self._antipode_end_with(super().close, leaves=True))  # type: ignore[misc]
+
+    disconnect = close
+
+    def shutdown(self) -> Any:
+        return self._antipode_drive(self._antipode_end_with(super().shutdown, leaves=False))  # type: ignore[misc]
+
+    def _antipode_end_with(self, plain: Callable[[], Any], *, leaves: bool) -> Steps[None]:
+        if leaves:
+            yield from self._antipode_leave()
+        try:
+            yield plain()
+        finally:
+            self._antipode_renew()
+
+    def consume_results(self) -> Any:
+        return self._antipode_drive(self._antipode_consume_with(super().consume_results))  # type: ignore[misc]
+
+    def _antipode_consume_with(self, plain: Callable[[], Any]) -> Steps[None]:
+        connection: Any = self
+        if connection.unread_result:
+            self._antipode.discards = True
+            yield plain()
+
+    def rollback(self) -> Any:
+        return self._antipode_drive(self._antipode_rollback_with(super().rollback))  # type: ignore[misc]
+
+    def _antipode_rollback_with(self, plain: Callable[[], Any]) -> Steps[None]:
+        yield self.consume_results()
+        yield plain()
 
     # The session's life
 
@@ -66,14 +135,14 @@ class ConnectorDriving(Driving):
         version = str(greeting.get("server_version_original") or "")
         self._antipode.connected(int(connection.connection_id or 0), flags, version, can_track=can_track)
 
-    async def _antipode_leave(self) -> Exception | None:
+    def _antipode_leave(self) -> Steps[Exception | None]:
         connection: Any = self
-        return None if connection._socket is None else await super()._antipode_leave()
+        return None if connection._socket is None else (yield from super()._antipode_leave())
 
-    async def _antipode_reset(self) -> None:
+    def _antipode_reset(self) -> Steps[None]:
         """The session begins anew on the same connection. Raise what shows that this one is lost: the client's own
         command would have met it, and meets nothing any more (SHIM-2)."""
-        error = await self._antipode_leave()
+        error = yield from self._antipode_leave()
         self._antipode_renew()
         if isinstance(error, Error) and error.errno in _LOST:
             raise error
@@ -85,16 +154,40 @@ class ConnectorDriving(Driving):
 
     # On the wire
 
-    async def _antipode_send_cmd(
+    def _send_cmd(
         self,
-        plain: Callable[[], Awaitable[Any]],
+        command: int,
+        argument: Any = None,
+        packet_number: int = 0,
+        packet: Any = None,
+        expect_response: bool = True,
+        compressed_packet_number: int = 0,
+        read_timeout: int | None = None,
+        write_timeout: int | None = None,
+    ) -> Any:
+        send = super()._send_cmd  # type: ignore[misc]
+        numbers = (packet_number, packet, expect_response, compressed_packet_number)
+        steps = self._antipode_send_cmd(
+            lambda: send(command, argument, *numbers, read_timeout, write_timeout),
+            command,
+            packet or argument,
+            packet_number,
+            compressed_packet_number,
+            read_timeout,
+            write_timeout,
+        )
+        return self._antipode_drive(steps)
+
+    def _antipode_send_cmd(
+        self,
+        plain: Callable[[], Any],
         command: int,
         payload: Any,
         number: int,
         compressed: int,
         read_timeout: int | None,
         write_timeout: int | None,
-    ) -> Any:
+    ) -> Steps[Any]:
         """Sends a command of the application's, with what goes round it; the first packet of its answer.
 
         `plain` is the client's own way, for what is none of ours.
@@ -102,43 +195,71 @@ class ConnectorDriving(Driving):
         connection: Any = self
         call = self._antipode_call
         if call is None or call.sent or command not in _STATEMENT:
-            return await plain()
+            return (yield plain())
         if connection._compress:
             call.asks = False  # the packets' numbers would not be those that the server awaits
-        await self._antipode_consume()
+        yield self._antipode_drain()
         if connection._socket is None:
-            return await plain()
+            return (yield plain())
         call.sent = True
         if call.assigns is None and not call.asks:
-            return await plain()
+            return (yield plain())
         if call.assigns is not None:
-            await self._antipode_send(call.assigns, write_timeout)
+            yield self._antipode_send(call.assigns, write_timeout)
             if connection._compress:
-                connection._handle_ok(await self._antipode_packet(read_timeout))
+                connection._handle_ok((yield self._antipode_packet(read_timeout)))
         made = connection._protocol.make_command(command, payload)
-        await self._antipode_write(made, number, compressed, write_timeout)
+        yield self._antipode_write(made, number, compressed, write_timeout)
         if call.asks:
-            await self._antipode_send(self._antipode.flavour.question, write_timeout)
+            yield self._antipode_send(self._antipode.flavour.question, write_timeout)
         if call.assigns is not None and not connection._compress:
-            connection._handle_ok(await self._antipode_packet(read_timeout))
-        return await self._antipode_packet(read_timeout)
+            connection._handle_ok((yield self._antipode_packet(read_timeout)))
+        return (yield self._antipode_packet(read_timeout))
 
-    async def _antipode_send(self, sql: bytes, timeout: int | None = None) -> None:
+    def _antipode_send(self, sql: bytes, timeout: int | None = None) -> Any:
         connection: Any = self
         attributes = b"\x00\x01" if connection._client_flags & ClientFlag.CLIENT_QUERY_ATTRIBUTES else b""
-        await self._antipode_write(
-            connection._protocol.make_command(ServerCmd.QUERY, attributes + sql), timeout=timeout
-        )
+        made = connection._protocol.make_command(ServerCmd.QUERY, attributes + sql)
+        return self._antipode_write(made, timeout=timeout)
 
-    @contextmanager
-    def _antipode_reading(self) -> Iterator[None]:
-        """Know for the block, in which a result is read, that nothing follows an error: the client does not."""
+    def _handle_result(self, *args: Any, **kwargs: Any) -> Any:
+        plain = super()._handle_result  # type: ignore[misc]
+        return self._antipode_drive(self._antipode_result(lambda: plain(*args, **kwargs)))
+
+    def _handle_binary_result(self, *args: Any, **kwargs: Any) -> Any:
+        plain = super()._handle_binary_result  # type: ignore[misc]
+        return self._antipode_drive(self._antipode_result(lambda: plain(*args, **kwargs)))
+
+    def _antipode_result(self, plain: Callable[[], Any]) -> Steps[Any]:
+        """A part of the answer is read: perhaps the last one."""
         try:
-            yield
-        except Error:
+            result = yield plain()
+        except Error:  # nothing follows an error: the client does not know
             self._antipode_due = False
             self._have_next_result = False
             raise
+        if isinstance(result, tuple):
+            self._antipode_due = True
+            self._antipode_columns = [column[0] for column in result[1]]
+        elif "columns" in result:
+            self._antipode_columns = [column[0] for column in result["columns"]]
+        yield from self._antipode_perhaps_finish()
+        return result
+
+    def get_rows(self, *args: Any, **kwargs: Any) -> Any:
+        plain = super().get_rows  # type: ignore[misc]
+        return self._antipode_drive(self._antipode_rows(lambda: plain(*args, **kwargs)))
+
+    def _antipode_rows(self, plain: Callable[[], Any]) -> Steps[Any]:
+        self._antipode.fetches()
+        rows, end = yield plain()
+        call = self._antipode_call
+        if call is not None and call.read is not None and rows:
+            call.read.saw_rows(self._antipode_columns, rows)
+        if end is not None:
+            self._antipode_due = False
+            yield from self._antipode_perhaps_finish()
+        return rows, end
 
     def _handle_server_status(self, flags: int) -> None:
         super()._handle_server_status(flags)  # type: ignore[misc]
@@ -154,34 +275,14 @@ class ConnectorDriving(Driving):
             self._antipode.heard(gtids_in(payload[at + 4 :]))
         return answer
 
-    async def _antipode_run(
-        self, sql: bytes, several: bool, packs_reads: bool, action: Callable[[], Awaitable[_R]]
-    ) -> _R:
+    def _antipode_run(self, sql: bytes, several: bool, packs_reads: bool, action: Callable[[], Any]) -> Steps[Any]:
         self._antipode_due = False  # what an error left unread is no part of this statement
-        return await super()._antipode_run(sql, several, packs_reads, action)
+        return super()._antipode_run(sql, several, packs_reads, action)
 
-    async def _antipode_progress(self, result: Any) -> None:
-        """A part of the answer has been read: perhaps the last one."""
-        if isinstance(result, tuple):
-            self._antipode_due = True
-            self._antipode_columns = [column[0] for column in result[1]]
-        elif "columns" in result:
-            self._antipode_columns = [column[0] for column in result["columns"]]
-        await self._antipode_perhaps_finish()
-
-    async def _antipode_perhaps_finish(self) -> None:
+    def _antipode_perhaps_finish(self) -> Steps[None]:
         call = self._antipode_call
         if call is not None and call.sent and not self._antipode_left():
-            await self._antipode_finish(call)
-
-    async def _antipode_saw(self, rows: Sequence[Any], end: Any) -> None:
-        """Rows of the answer have been read."""
-        call = self._antipode_call
-        if call is not None and call.read is not None and rows:
-            call.read.saw_rows(self._antipode_columns, rows)
-        if end is not None:
-            self._antipode_due = False
-            await self._antipode_perhaps_finish()
+            yield from self._antipode_finish(call)
 
     # What the recorder needs
 
@@ -190,29 +291,30 @@ class ConnectorDriving(Driving):
         connection: Any = self
         return bool(connection._client_flags & ClientFlag.MULTI_STATEMENTS)
 
-    async def _antipode_ask(self, question: bytes) -> list[Row]:
-        await self._antipode_send(question)
-        return await self._antipode_answer()
+    def _antipode_ask(self, question: bytes) -> Any:
+        return self._antipode_drive(self._antipode_asked(question))
 
-    async def _antipode_answer(self) -> list[Row]:
-        columns, _ = length(await self._antipode_payload(), 0)
+    def _antipode_asked(self, question: bytes) -> Steps[list[Row]]:
+        yield self._antipode_send(question)
+        rows: list[Row] = yield self._antipode_answer()
+        return rows
+
+    def _antipode_answer(self) -> Any:
+        return self._antipode_drive(self._antipode_answered())
+
+    def _antipode_answered(self) -> Steps[list[Row]]:
+        columns, _ = length(_payload((yield self._antipode_packet())), 0)
         if not columns:
             return []
         for _ in range(columns + 1):
-            await self._antipode_payload()  # what the columns are, and their end
+            _payload((yield self._antipode_packet()))  # what the columns are, and their end
         rows: list[Row] = []
         while True:
-            packet = await self._antipode_payload()
+            packet = _payload((yield self._antipode_packet()))
             if packet[:1] == b"\xfe" and len(packet) < 9:
                 self._antipode.flags = int.from_bytes(packet[3:5], "little") & (IN_TRANSACTION | AUTOCOMMIT)
                 return rows
             rows.append(_values(packet, columns))
-
-    async def _antipode_payload(self) -> bytes:
-        packet = bytes((await self._antipode_packet())[4:])
-        if packet[:1] == b"\xff":
-            raise Error(packet[3:].decode("utf-8", "replace"), errno=int.from_bytes(packet[1:3], "little"))
-        return packet
 
     def _antipode_open(self, error: BaseException) -> bool:
         if not isinstance(error, Error) or not isinstance(error.errno, int):
@@ -223,11 +325,19 @@ class ConnectorDriving(Driving):
         connection: Any = self
         return self._antipode_due or bool(connection.unread_result) or bool(connection._have_next_result)
 
-    async def _antipode_drain(self) -> None:
-        await self._antipode_consume()
+    def _antipode_drain(self) -> Any:
+        connection: Any = self
+        return connection.handle_unread_result()
 
     def _antipode_warnings(self) -> int:
         return self._antipode_warned
+
+
+def _payload(packet: Any) -> bytes:
+    payload = bytes(packet[4:])
+    if payload[:1] == b"\xff":
+        raise Error(payload[3:].decode("utf-8", "replace"), errno=int.from_bytes(payload[1:3], "little"))
+    return payload
 
 
 def _values(packet: bytes, columns: int) -> Row:

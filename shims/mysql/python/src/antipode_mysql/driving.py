@@ -1,36 +1,26 @@
 """What the classes of all clients share: a statement with its question, and what follows from the answers.
 
-It is written once, as coroutines. A client that blocks has coroutines that never suspend, and runs them by `at_once`.
+It is written once, as steps (`antipode.both_ways`).
 """
 
 from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
+
+from antipode.both_ways import Steps, run
 
 from antipode_mysql.recorder import IN_TRANSACTION, Call, Recorder
 from antipode_mysql.statements import Kind
 from antipode_mysql.waiting import Late, Moment, StatementRead
 
 Row = Sequence[bytes | None]
-_R = TypeVar("_R")
 _EARLY_S: Final = 0.01
 """A socket's clock may be so much early."""
 _LEAVE_S: Final = 1
 """How long closing a connection with an open transaction may take longer, in seconds."""
-
-
-def at_once(coroutine: Coroutine[Any, Any, _R]) -> _R:
-    """The result of a coroutine that never suspends."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        result: _R = end.value
-        return result
-    coroutine.close()
-    raise RuntimeError("a client that blocks has suspended")
 
 
 class Driving:
@@ -41,24 +31,25 @@ class Driving:
     """The connection that was wrapped: it shares all state with this one, and closes it in the end."""
     _antipode_call: Call | None
     """The statement whose answer is not wholly read yet."""
+    _antipode_drive: Any = staticmethod(run)
 
-    # What a client's class says
+    # What a client's class says. Of what is sent or read, as a step
 
     @abstractmethod
-    async def _antipode_ask(self, question: bytes) -> list[Row]:
+    def _antipode_ask(self, question: bytes) -> Any:
         """Asks on this connection, in a round trip of its own; raises the client's errors."""
 
     @abstractmethod
-    async def _antipode_ask_until(self, question: bytes, until: float) -> list[Row]:
+    def _antipode_ask_until(self, question: bytes, until: float) -> Any:
         """`_antipode_ask` of what is to be answered by a time (of `time.monotonic`): else the connection is closed, as
         the question is open on it still, and Late raised (SHIM-47)."""
 
     @abstractmethod
-    async def _antipode_answer(self) -> list[Row]:
+    def _antipode_answer(self) -> Any:
         """Reads the answer to the question that was sent behind a statement."""
 
     @abstractmethod
-    async def _antipode_pause(self, seconds: float) -> None:
+    def _antipode_pause(self, seconds: float) -> Any:
         """Waits before the next look."""
 
     @abstractmethod
@@ -70,7 +61,7 @@ class Driving:
         """Whether more of the statement's answer is to be read."""
 
     @abstractmethod
-    async def _antipode_drain(self) -> None:
+    def _antipode_drain(self) -> Any:
         """Does what the client does before its next statement with what is left; raises what it raises."""
 
     @abstractmethod
@@ -79,17 +70,21 @@ class Driving:
 
     # Around a statement
 
-    async def _antipode_run(
-        self, sql: bytes, several: bool, packs_reads: bool, action: Callable[[], Awaitable[_R]]
-    ) -> _R:
+    def _antipode_do(
+        self, sql: bytes, action: Callable[[], Any], several: bool = False, packs_reads: bool = False
+    ) -> Any:
+        """`_antipode_run`, as the client's method gives its result."""
+        return self._antipode_drive(self._antipode_run(sql, several, packs_reads, action))
+
+    def _antipode_run(self, sql: bytes, several: bool, packs_reads: bool, action: Callable[[], Any]) -> Steps[Any]:
         """Runs a statement of the application's by `action`."""
         recorder = self._antipode
         if self._antipode_call is not None:
-            await self._antipode_settle()
+            yield from self._antipode_settle()
         call = recorder.before(sql, several=several)
         if recorder.may_track and not self._antipode_left():
             try:
-                await self._antipode_track(recorder, None if call is None else call.read)
+                yield from self._antipode_track(recorder, None if call is None else call.read)
             except BaseException:
                 if call is not None and call.read is not None:
                     call.read.end()
@@ -97,7 +92,7 @@ class Driving:
             if call is not None and recorder.tracks:
                 call.asks = False
         if call is None:
-            result = await action()
+            result = yield action()
             recorder.unasked()
             return result
         read = call.read
@@ -106,29 +101,29 @@ class Driving:
         try:
             if read is not None:
                 snapshot = recorder.snapshot or Moment()
-                await read.wait_on(self._antipode_ask_until, self._antipode_pause, recorder, snapshot)
+                yield from read.wait_on(self._antipode_ask_until, self._antipode_pause, recorder, snapshot)
                 recorder.shows = read.shows
                 call.asks = call.asks or (read.collects and packs_reads)
-            result = await action()
+            result = yield action()
         except BaseException as error:
             if read is not None:
                 read.end()
-            await self._antipode_failed(call, error)
+            yield from self._antipode_failed(call, error)
             raise
         if read is not None and not read.collects:
             read.came()  # now: the rest of its rows may be read much later, if ever
         if self._antipode_call is call and not self._antipode_left():
-            await self._antipode_finish(call)
+            yield from self._antipode_finish(call)
         return result
 
-    async def _antipode_track(self, recorder: Recorder, read: StatementRead | None) -> None:
+    def _antipode_track(self, recorder: Recorder, read: StatementRead | None) -> Steps[None]:
         """Once a session: has the server tell the ids of commits in its own answers."""
         recorder.tracks = False
         try:
             if read is not None and read.ids:
-                await self._antipode_ask_until(recorder.flavour.track, read.until)
+                yield self._antipode_ask_until(recorder.flavour.track, read.until)
             else:
-                await self._antipode_ask(recorder.flavour.track)
+                yield self._antipode_ask(recorder.flavour.track)
             recorder.tracks = True
         except Late:
             if read is not None:
@@ -137,20 +132,20 @@ class Driving:
             if not self._antipode_open(error):  # but a loss is one that the application's statement would meet
                 raise
 
-    async def _antipode_settle(self) -> None:
+    def _antipode_settle(self) -> Steps[None]:
         """Whatever the application has left unread of the statement before is over.
 
         Raise what shows that the connection is lost: the next statement would have met it, and cannot now (SHIM-2).
         """
         if self._antipode_call is not None and self._antipode_call.sent and self._antipode_left():
-            await self._antipode_drain()
+            yield self._antipode_drain()
         call = self._antipode_call
         if call is not None and not call.asks and not self._antipode_left():
-            error = await self._antipode_finish(call)
+            error = yield from self._antipode_finish(call)
             if error is not None and not self._antipode_open(error):
                 raise error
 
-    async def _antipode_finish(self, call: Call) -> Exception | None:
+    def _antipode_finish(self, call: Call) -> Steps[Exception | None]:
         """The statement's answer has been read. Return what our own question failed with."""
         self._antipode_call = None
         recorder, read = self._antipode, call.read
@@ -159,11 +154,11 @@ class Driving:
         warnings = self._antipode_warnings()
         try:
             if call.asks:
-                row = _only(await self._antipode_answer())
+                row = _only((yield self._antipode_answer()))
             ends = recorder.has_ended(call, warnings) or call.ends
             wants = ends or (call.statement.may_commit and bool(recorder.writes))
             if row is None and ((wants and not recorder.told) or (read is not None and read.collects)):
-                row = _only(await self._antipode_ask(recorder.flavour.question))
+                row = _only((yield self._antipode_ask(recorder.flavour.question)))
         except Exception as error:  # our own question: its errors are not the application's (SHIM-2)
             why, ends = error, recorder.has_ended(call, 0)
         except BaseException as error:  # the application's task was cancelled while we asked
@@ -189,7 +184,7 @@ class Driving:
             recorder.goes_on(row)
         recorder.unasked()
 
-    async def _antipode_failed(self, call: Call, error: BaseException) -> None:
+    def _antipode_failed(self, call: Call, error: BaseException) -> Steps[None]:
         """The client raises this to the application."""
         self._antipode_call = None
         recorder = self._antipode
@@ -203,14 +198,14 @@ class Driving:
         row: Row | None = None
         try:
             if call.asks:
-                row = _only(await self._antipode_answer())
+                row = _only((yield self._antipode_answer()))
             if not recorder.writes:
                 return
             inside = recorder.flags & IN_TRANSACTION or not recorder.flags & 2
             if inside and call.statement.kind in (Kind.WRITE, Kind.SETS, Kind.READ) and not call.statement.may_commit:
                 return  # part of a transaction: its end will tell
             if row is None:
-                row = _only(await self._antipode_ask(recorder.flavour.question))
+                row = _only((yield self._antipode_ask(recorder.flavour.question)))
         except Exception:
             recorder.unknown()
             return
@@ -222,7 +217,7 @@ class Driving:
         else:
             recorder.refused(row)
 
-    async def _antipode_leave(self) -> Exception | None:
+    def _antipode_leave(self) -> Steps[Exception | None]:
         """The application ends the session, or resets it: what was committed inside of its open transaction, and what
         tables without transactions keep, is asked for before (SCOPE-25). Return what the question failed with."""
         recorder, connection = self._antipode, cast(Any, self)
@@ -232,8 +227,8 @@ class Driving:
         connection._read_timeout = min(limit or _LEAVE_S, _LEAVE_S)
         try:
             if not self._antipode_left():
-                await self._antipode_settle()
-                recorder.over(_only(await self._antipode_ask(recorder.flavour.question)))
+                yield from self._antipode_settle()
+                recorder.over(_only((yield self._antipode_ask(recorder.flavour.question))))
         except Exception as error:
             recorder.unknown()
             return error
@@ -253,27 +248,17 @@ class Driving:
 class BlockingDriving(Driving):
     """Of a client that blocks."""
 
-    def _antipode_do(
-        self, sql: bytes, action: Callable[[], _R], several: bool = False, packs_reads: bool = False
-    ) -> _R:
-        """`_antipode_run` of what blocks."""
-
-        async def act() -> _R:
-            return action()
-
-        return at_once(self._antipode_run(sql, several, packs_reads, act))
-
     @abstractmethod
     def _antipode_cut(self) -> None:
         """Closes the connection's socket; never waits for the server."""
 
-    async def _antipode_ask_until(self, question: bytes, until: float) -> list[Row]:
+    def _antipode_ask_until(self, question: bytes, until: float) -> Any:
         connection = cast(Any, self)
         limits = connection._read_timeout, connection._write_timeout
         left = max(until - time.monotonic(), 0.001)
         connection._read_timeout, connection._write_timeout = (min(limit or left, left) for limit in limits)
         try:
-            return await self._antipode_ask(question)
+            return self._antipode_ask(question)
         except Exception as error:
             if time.monotonic() < until - _EARLY_S:
                 raise
@@ -282,7 +267,7 @@ class BlockingDriving(Driving):
         finally:
             connection._read_timeout, connection._write_timeout = limits
 
-    async def _antipode_pause(self, seconds: float) -> None:
+    def _antipode_pause(self, seconds: float) -> Any:
         time.sleep(seconds)
 
 

@@ -8,12 +8,13 @@ from functools import cache
 from typing import Any, Final
 
 import pymysql
+from antipode.both_ways import run
 from antipode.shim import refuse_making
 from pymysql.connections import MySQLResult
 from pymysql.constants import CLIENT, COMMAND
 
 from antipode_mysql.binding import Binding
-from antipode_mysql.driving import BlockingDriving, Row, at_once
+from antipode_mysql.driving import BlockingDriving, Row
 from antipode_mysql.recorder import Recorder
 from antipode_mysql.tracking import STATE_CHANGED, gtids_in
 
@@ -87,7 +88,7 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
 
     def close(self) -> None:
         if self._sock is not None:
-            at_once(self._antipode_leave())
+            run(self._antipode_leave())
         try:
             super().close()
         finally:
@@ -178,7 +179,7 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
         count = super().next_result(unbuffered)
         call = self._antipode_call
         if call is not None and call.sent and not self._antipode_left():
-            at_once(self._antipode_finish(call))
+            run(self._antipode_finish(call))
         return count
 
     def _antipode_end_of_rows(self, result: Any, status: int) -> None:
@@ -187,17 +188,17 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
         call = self._antipode_call
         if call is not None and call.sent and result.unbuffered_active and not result.has_next:
             result.unbuffered_active = False
-            at_once(self._antipode_finish(call))
+            run(self._antipode_finish(call))
 
     # What the recorder needs
 
-    async def _antipode_ask(self, question: bytes) -> list[Row]:
+    def _antipode_ask(self, question: bytes) -> list[Row]:
         if self._sock is None:
             raise pymysql.err.InterfaceError(0, "")  # as PyMySQL says that it is closed
         self._write_bytes(_command(question))
-        return await self._antipode_answer()
+        return self._antipode_answer()
 
-    async def _antipode_answer(self) -> list[Row]:
+    def _antipode_answer(self) -> list[Row]:
         self._next_seq_id = 1
         first = self._read_packet()
         if first.is_ok_packet():
@@ -223,7 +224,7 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
         result = self._result
         return result is not None and (bool(result.unbuffered_active) or bool(result.has_next))
 
-    async def _antipode_drain(self) -> None:
+    def _antipode_drain(self) -> None:
         connection: Any = self  # whose result changes with each step
         if connection._result.unbuffered_active:
             warnings.warn("Previous unbuffered result was left incomplete", stacklevel=6)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from antipode.at_rest import lineage_at_rest
+from antipode.both_ways import Steps
 from antipode.read import Read, ReadValue
 from antipode.shim import unproven
 from antipode.verdict import Verdict, Visibility, not_yet
@@ -23,10 +24,10 @@ from antipode_mysql.statements import is_noted
 _SLICE_S: Final = 0.5
 _LEAST_S: Final = 0.001
 _PAUSE_S: Final = 0.01
-AskUntil = Callable[[bytes, float], Awaitable[Sequence[Sequence[bytes | None]]]]
-"""Asks a question on the read's own connection until a time (of `time.monotonic`), or raises Late; the rows."""
-Pause = Callable[[float], Awaitable[None]]
-"""Waits for so many seconds."""
+AskUntil = Callable[[bytes, float], Any]
+"""Asks a question on the read's own connection until a time (of `time.monotonic`), or raises Late; a step of rows."""
+Pause = Callable[[float], Any]
+"""Waits for so many seconds; a step."""
 _ANY: Final = (ReadValue(b""),)
 """What is told of a statement: that it reads, and no more (HIST-36)."""
 _PAST: Final = unproven(
@@ -101,7 +102,7 @@ class StatementRead(Read):
 
     # Before the read
 
-    async def wait_on(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> None:
+    def wait_on(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> Steps[None]:
         """Wait on this connection until the read's writes are visible there, or the deadline has passed.
 
         Args:
@@ -113,27 +114,27 @@ class StatementRead(Read):
         Raises what the policies say of a wait in vain, before anything is sent: what reads may also write.
         """
         if self.trouble is None:
-            await self._look_until(ask, pause, session, snapshot)
+            yield from self._look_until(ask, pause, session, snapshot)
         if self.trouble is not None:
             self.refuse(self.trouble, self.binding.target.address, is_past=self.trouble == _PAST)
 
-    async def _look_until(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> None:
+    def _look_until(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> Steps[None]:
         self.shows = snapshot
         self._was_open = session.in_transaction
         if snapshot.taken and snapshot.covers(self.ids):
             return
         try:
-            while self.ids and await self._goes_on(ask, pause, session, snapshot):
+            while self.ids and (yield from self._goes_on(ask, pause, session, snapshot)):
                 pass
         except Late:
             self.late()
 
-    async def _goes_on(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> bool:
+    def _goes_on(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> Steps[bool]:
         """Look once, and wait for the next look; return whether there is to be one."""
-        seen, repeats = await self._look(ask, session.session)
+        seen, repeats = yield from self._look(ask, session.session)
         if session.in_transaction and not self._was_open:  # as the server says now: begun by what was not wrapped
             snapshot.taken = True
-        answers = await self._judged(seen, ask)
+        answers = yield from self._judged(seen, ask)
         missing = [answer for answer in answers if answer.verdict is not Verdict.VISIBLE]
         if snapshot.taken and repeats and not snapshot.covers(self.ids):
             missing = [_PAST]
@@ -150,10 +151,10 @@ class StatementRead(Read):
             return False
         wanted = seen.waited_for(self.ids, answers)
         if wanted is None:
-            await pause(min(left, _PAUSE_S))
+            yield pause(min(left, _PAUSE_S))
         else:  # so long that the answer is here in time, and never 0: MySQL would wait for ever
             seconds = min(max(left - LOOK_S, left / 2, _LEAST_S), _SLICE_S)
-            await ask(self.flavour.wait(wanted, seconds).encode(), self.until)
+            yield ask(self.flavour.wait(wanted, seconds).encode(), self.until)
         return True
 
     @property
@@ -165,7 +166,7 @@ class StatementRead(Read):
         """A question of ours was not answered in time (SHIM-47)."""
         self.trouble = not_yet("the server did not answer on this connection, which is closed")
 
-    async def _judged(self, seen: Look, ask: AskUntil) -> list[Visibility]:
+    def _judged(self, seen: Look, ask: AskUntil) -> Steps[list[Visibility]]:
         """What a look proves of each write. Whether the applier is at rest is asked behind it, where that decides."""
         decides = False
 
@@ -175,14 +176,14 @@ class StatementRead(Read):
             return False
 
         answers = [seen.judge(write_id, is_idle) for write_id in self.ids]
-        if not decides or texts((await ask(self.flavour.is_idle.encode(), self.until))[0]) != ["0"]:
+        if not decides or texts((yield ask(self.flavour.is_idle.encode(), self.until))[0]) != ["0"]:
             return answers
         return [seen.judge(write_id, lambda: True) for write_id in self.ids]
 
-    async def _look(self, ask: AskUntil, session: int) -> tuple[Look, bool]:
+    def _look(self, ask: AskUntil, session: int) -> Steps[tuple[Look, bool]]:
         """Where the connection's server is, and whether its transactions repeat what they have read."""
         question = f"{self.flavour.look}, {self.flavour.isolation}".encode()
-        *where, answering, isolation = texts((await ask(question, self.until))[0])
+        *where, answering, isolation = texts((yield ask(question, self.until))[0])
         binding = self.binding
         shim = binding.store.shim
         assert isinstance(shim, MySQLShim)
