@@ -249,6 +249,23 @@ def test_what_rests_beside_a_value_is_read_with_it(hashes: Any, other: Lineage) 
         assert [write_id.store for write_id in seen.lineage] == [STORE, "user-acl"]
 
 
+def test_a_read_that_waits_behind_a_watch_leaves_it(posts: Posts) -> None:
+    """SHIM-2: a MULTI of ours would end it, and what others change would be overwritten."""
+    plain: Any = posts.lab.client("a")
+    plain.hset(antipode_redis.marks.DEFAULT_KEY, "8371ab90c2d4e6f1", "10 1")
+    reader = waiting(posts.lab, "a")
+    with antipode.scope() as scope:
+        scope.append(antipode.WriteId.position(STORE, "8371ab90c2d4e6f1", 9))
+        pipe = reader.pipeline()
+        pipe.watch("k")
+        assert pipe.get("k") is None
+        plain.set("k", "theirs")
+        pipe.multi()
+        pipe.set("k", "ours")
+        with pytest.raises(redis.WatchError):
+            pipe.execute()
+
+
 def test_what_is_read_between_watch_and_multi_is_not_taken_for_complete(hashes: Any, other: Lineage) -> None:
     """SHIM-13: the lineage beside the value cannot be read in one step there, so it is marked."""
     with antipode.scope(other):

@@ -253,7 +253,7 @@ def _read(line: Line, call: ReadCall, args: Sequence[Any], raw: bool, multi: boo
     beside = call.collects and call.binding.rests and command_name(args) in field.READS
     wire = field.wire_read(args) if call.binding.rests else args
     if blocks(args) or not multi:
-        yield from _wait(line, call, True)
+        yield from _wait(line, call, multi)
         if call.is_late:
             return None
         yield line.send(wire, _INFO)
