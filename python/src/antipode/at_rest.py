@@ -8,7 +8,9 @@ from typing import Any
 from antipode.exchange import give, lineage_outside, take
 from antipode.lineage import EMPTY, Lineage
 from antipode.pending import PendingWrite
+from antipode.scope import Scope
 from antipode.trust import Direction, Purpose, judge_message_in, judge_message_out, report, trust_settings
+from antipode.write import Write
 
 
 def text_at_rest(lineage: Lineage, lineage_out: bool) -> str:
@@ -31,6 +33,19 @@ def lineage_unscoped(lineage_out: bool, write: PendingWrite | None = None) -> Li
     if not judge_message_out(trust_settings(), None if lineage_out else False).accepted:
         return EMPTY  # nothing may rest there, so nothing is told as lost
     return lineage_outside("value out", write)
+
+
+def lineage_beside(scope: Scope | None, write: Write | None, lineage_out: bool) -> Lineage:
+    """Return what of this scope may rest beside a value that a write puts down now: others in flight are marked.
+
+    write: the value's own, in all its scopes, where it has begun.
+    """
+    parts = () if write is None else write.parts
+    if scope is None:
+        return lineage_unscoped(lineage_out, next((part for part in parts if part.scope is None), None))
+    stores = {pending.store for pending in scope.pending if not any(pending is part for part in parts)}
+    lineage = scope.recorded_lineage
+    return lineage.marked_incomplete(*sorted(stores)) if stores else lineage
 
 
 def lineage_at_rest(value: Any, store: str, lineage_in: bool) -> Lineage:

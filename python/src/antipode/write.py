@@ -67,6 +67,11 @@ class Write(PendingWrite):
             self.join_scope()
 
     @property
+    def scope(self) -> Scope | None:
+        """Return the scope that it is pending in; None where it was begun outside any."""
+        return self._scope
+
+    @property
     def parts(self) -> tuple[Write, ...]:
         """Return the pending writes of all its scopes, this one among them."""
         return (self, *(self._others or ()))

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 from unittest.mock import patch
 
+from antipode.store import Write
 from antipode.testing.adversary import Patch
 from antipode_mysql import recorder, statements
-from antipode_mysql.recorder import Call, Recorder
+from antipode_mysql.recorder import Recorder
 from antipode_mysql.statements import Kind, Statement
 
 Patches: TypeAlias = Iterator[Patch]
@@ -38,18 +39,7 @@ def _no_commit_within() -> Patches:
 
 def _only_who_wrote() -> Patches:
     """A transaction is not pending in the scope that commits it, and wrote nothing (SCOPE-24)."""
-    own = Recorder.before
-
-    def before(self: Recorder, sql: bytes, *, several: bool) -> Call | None:
-        held = list(self.writes)
-        call = own(self, sql, several=several)
-        if call is not None and not call.statement.may_write:
-            for _, write in self.writes[len(held) :]:
-                write.abandon()
-            self.writes = held
-        return call
-
-    yield patch.object(Recorder, "before", before)
+    yield patch.object(Write, "join_committer", lambda self: None)
 
 
 def _anew(name: str, value: object) -> Patches:

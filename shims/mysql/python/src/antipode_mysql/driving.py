@@ -156,7 +156,7 @@ class Driving:
             if call.asks:
                 row = _only((yield self._antipode_answer()))
             ends = recorder.has_ended(call, warnings) or call.ends
-            wants = ends or (call.statement.may_commit and bool(recorder.writes))
+            wants = ends or (call.statement.may_commit and recorder.write is not None)
             if row is None and ((wants and not recorder.told) or (read is not None and read.collects)):
                 row = _only((yield self._antipode_ask(recorder.flavour.question)))
         except Exception as error:  # our own question: its errors are not the application's (SHIM-2)
@@ -178,9 +178,9 @@ class Driving:
         recorder = self._antipode
         if call.statement.comes_later:
             recorder.unknown()
-        elif recorder.writes and ends:
+        elif recorder.write is not None and ends:
             recorder.committed(row, why)
-        elif recorder.writes and call.statement.may_commit and not recorder.prepared:
+        elif recorder.write is not None and call.statement.may_commit and not recorder.prepared:
             recorder.goes_on(row)
         recorder.unasked()
 
@@ -199,7 +199,7 @@ class Driving:
         try:
             if call.asks:
                 row = _only((yield self._antipode_answer()))
-            if not recorder.writes:
+            if recorder.write is None:
                 return
             inside = recorder.flags & IN_TRANSACTION or not recorder.flags & 2
             if inside and call.statement.kind in (Kind.WRITE, Kind.SETS, Kind.READ) and not call.statement.may_commit:
@@ -221,7 +221,7 @@ class Driving:
         """The application ends the session, or resets it: what was committed inside of its open transaction, and what
         tables without transactions keep, is asked for before (SCOPE-25). Return what the question failed with."""
         recorder, connection = self._antipode, cast(Any, self)
-        if not recorder.writes or recorder.prepared or recorder.tracks:  # then the server has told it already
+        if recorder.write is None or recorder.prepared or recorder.tracks:  # then the server has told it already
             return None
         limit = connection._read_timeout
         connection._read_timeout = min(limit or _LEAVE_S, _LEAVE_S)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
-from antipode.at_rest import lineage_unscoped
+from antipode.at_rest import lineage_beside
 from antipode.reading import current_reading
 from antipode.scope import Scope, current_scope
 from antipode.store import Write
@@ -81,8 +81,8 @@ class Recorder:
         self.mark: Hashable = None
         """The answer's mark as last seen on this session."""
         self.mark_known = False
-        self.writes: list[tuple[Scope | None, Write]] = []
-        """Of the open transaction: one for each scope that wrote in it."""
+        self.write: Write | None = None
+        """The open transaction's, in all scopes that wrote in it."""
         self.snapshot: Moment | None = None
         self.discards = True
         """Whether what is read from now on is no data, or thrown away."""
@@ -107,21 +107,21 @@ class Recorder:
             self.snapshot = None
         statement = classify(sql, several=several)
         self.discards = not statement.may_read
-        kind, began = statement.kind, not self.writes
+        kind, began = statement.kind, self.write is None
         read = read_of(binding, self.flavour, sql, several=several) if statement.may_read else None
         if statement.may_write:
             if self.prepared and self._xa(sql)[1] != self.prepared:
                 self.unknown()
             self._begin_write()
-        elif not self.writes:
+        elif self.write is None:
             if statement.may_read:
                 self.snapshot = self.snapshot or Moment()
                 self.snapshot.taken = self.snapshot.taken or read is None or not read.ids
             elif kind is Kind.ENDS and b"SNAPSHOT" in sql.upper():
                 self.snapshot = Moment(taken=True)
             return None if read is None else Call(statement, read=read)
-        elif kind in (Kind.COMMIT, Kind.ENDS) and current_scope() is not None:
-            self._begin_write()  # whoever commits has a write in it, too (SCOPE-24)
+        elif kind in (Kind.COMMIT, Kind.ENDS):
+            self.write.join_committer()  # whoever commits has a write in it, too (SCOPE-24)
         if self.snapshot is None:
             self.snapshot = Moment()
         ends = statement.packs and self._will_end(statement)
@@ -129,9 +129,10 @@ class Recorder:
         return Call(statement, read=read, ends=ends, asks=ends and not self.tracks, assigns=assigns, began=began)
 
     def _begin_write(self) -> None:
-        scope = current_scope()
-        if not any(known is scope for known, _ in self.writes):
-            self.writes.append((scope, Write(self.binding.store, b"")))
+        if self.write is None:
+            self.write = Write(self.binding.store, b"")
+        else:
+            self.write.join_scope()
 
     def _will_end(self, statement: Statement) -> bool:
         """Whether the transaction ends with this statement, as far as is known before."""
@@ -143,15 +144,7 @@ class Recorder:
         """What gives the rows of this statement their lineage; None where nothing has to be said anew."""
         if not self.binding.rests or statement.kind is not Kind.WRITE:
             return None
-        scope = current_scope()
-        if scope is None:
-            own_write = next((write for known, write in self.writes if known is None), None)
-            lineage = lineage_unscoped(self.binding.gives, own_write)
-        else:
-            lineage = scope.recorded_lineage
-            own = {id(write) for _, write in self.writes}
-            others = sorted({write.store for write in scope.pending if id(write) not in own})
-            lineage = lineage.marked_incomplete(*others) if others else lineage
+        lineage = lineage_beside(current_scope(), self.write, self.binding.gives)
         text = column.text_of(lineage, self.binding.gives)
         if text == self.rests:
             return None
@@ -197,7 +190,7 @@ class Recorder:
         """The statement was answered, and no question was sent with it: whether the question has to be asked now."""
         if call.statement.may_read and self.snapshot is not None:  # changing data does not fix what is read later
             self.snapshot.taken = True
-        if not self.writes:
+        if self.write is None:
             return False
         if call.statement.kind is Kind.ROLLBACK:
             if warnings == 0 and not self.told:
@@ -213,7 +206,7 @@ class Recorder:
 
     def roll_back(self) -> None:
         """The transaction left nothing."""
-        for _, write in self._take():
+        if (write := self._take()) is not None:
             write.abandon()
 
     def over(self, row: Sequence[bytes | None] | None = None) -> None:
@@ -230,14 +223,14 @@ class Recorder:
 
     def unknown(self) -> None:
         """Nobody knows what became of the transaction: its writes stay pending for good."""
-        for _, write in self._take():
+        if (write := self._take()) is not None:
             write.outcome_unknown()
 
-    def _take(self) -> list[tuple[Scope | None, Write]]:
-        writes, self.writes = self.writes, []
+    def _take(self) -> Write | None:
+        write, self.write = self.write, None
         self.snapshot = None
         self.told, self.prepared = {}, b""
-        return writes
+        return write
 
     def refused(self, row: Sequence[bytes | None] | None) -> None:
         """The server refused a statement, and no transaction is open: what came of it, by the question."""
@@ -267,13 +260,17 @@ class Recorder:
             return
         reason, detail = ("unfit", self.binding.unfit) if answer is None else self._unfit(answer)
         name = self.binding.store.name
-        for scope, _ in self.writes:
-            if scope is not None and detail:
+        for scope in self._scopes(self.write):
+            if detail:
                 scope.mark_incomplete(reason, name, detail=detail)
-            elif scope is not None:
+            else:
                 scope.append(*(WriteId.position(name, *each) for each in told or self._covers(answer)))
         if answer is not None:
             self.mark, self.mark_known = answer.mark, True
+
+    @staticmethod
+    def _scopes(write: Write | None) -> list[Scope]:
+        return [] if write is None else [part.scope for part in write.parts if part.scope is not None]
 
     def _covers(self, answer: Answer | None) -> Sequence[Ordered]:
         """Return what covers all that this session has committed by now."""
@@ -283,40 +280,38 @@ class Recorder:
 
     def unasked(self) -> None:
         """A statement is over. Where the server has told of a commit, something was written, whatever the text says."""
-        if self.told and not self.writes and self.binding.records:
+        if self.told and self.write is None and self.binding.records:
             self._begin_write()
             self.committed(None)
 
     def committed(self, row: Sequence[bytes | None] | None, why: BaseException | None = None) -> None:
         """The transaction has ended, and this came of the question; records its writes."""
-        if self.writes and current_scope() is not None:
-            self._begin_write()  # whoever hears of it has it, too: by the rest of a text's results, say (SCOPE-24)
+        if self.write is not None:
+            self.write.join_committer()  # who hears of it has it, too: by the rest of a text's results, say (SCOPE-24)
         told = [Ordered(*each) for each in self.told.items()]
-        writes = self._take()
-        if not writes:
+        write = self._take()
+        if write is None:
             return
         if told:
-            self._committed_as(told, writes)
+            self._committed_as(told, write)
             return
         answer = answer_of(self.flavour, row)
         if answer is None:
-            for _, write in writes:
-                write.record_incomplete("pending", f"its position could not be asked for: {why}")
+            write.record_incomplete("pending", f"its position could not be asked for: {why}")
             return
         reason, detail = self._unfit(answer)
         logged = self.mark_known and answer.mark != self.mark
         self.mark, self.mark_known = answer.mark, True
-        for scope, write in writes:
-            if reason:
-                write.record_incomplete(reason, detail)
-            elif logged and answer.last is not None:
-                self._record(scope, write, [answer.last], exact=True)
-            elif logged and not self.tracks:  # by this session or by another one of this server
-                self._record(scope, write, answer.own, exact=answer.own_is_top)
-            else:  # nothing of it was logged, or nobody knows: what covers all that it may have seen covers it, too
-                self._record(scope, write, answer.log, exact=answer.own_is_top)
+        if reason:
+            write.record_incomplete(reason, detail)
+        elif logged and answer.last is not None:
+            self._record(write, [answer.last], exact=True)
+        elif logged and not self.tracks:  # by this session or by another one of this server
+            self._record(write, answer.own, exact=answer.own_is_top)
+        else:  # nothing of it was logged, or nobody knows: what covers all that it may have seen covers it, too
+            self._record(write, answer.log, exact=answer.own_is_top)
 
-    def _committed_as(self, told: Sequence[Ordered], writes: Sequence[tuple[Scope | None, Write]]) -> None:
+    def _committed_as(self, told: Sequence[Ordered], write: Write) -> None:
         """The server itself has told the ids of what was committed."""
         if not self.mark_known or isinstance(self.mark, tuple):
             known = dict(self.mark) if isinstance(self.mark, tuple) else {}
@@ -324,17 +319,14 @@ class Recorder:
         unfit = self.binding.unfit
         if unfit:
             self.binding.say("unfit", f"writes are recorded as incomplete: {unfit}", code="AP208")
-        for scope, write in writes:
-            if unfit:
-                write.record_incomplete("unfit", unfit)
-            else:
-                self._record(scope, write, told, exact=True)
+            write.record_incomplete("unfit", unfit)
+        else:
+            self._record(write, told, exact=True)
 
-    def _record(self, scope: Scope | None, write: Write, found: Sequence[Ordered], *, exact: bool) -> None:
-        name = self.binding.store.name
-        for position in found[1:]:
-            if scope is not None:
-                scope.append(WriteId.position(name, *position))
+    def _record(self, write: Write, found: Sequence[Ordered], *, exact: bool) -> None:
+        ids = [WriteId.position(self.binding.store.name, *position) for position in found]
+        for scope in self._scopes(write) if ids[1:] else ():
+            scope.append(*ids[1:])
         if not found:
             write.abandon()  # nothing has ever been logged there
         elif exact:
@@ -343,7 +335,7 @@ class Recorder:
             write.record_upper_bound(found[0])
         reading = current_reading()
         if reading is not None:
-            reading.saw(*(WriteId.position(name, *position) for position in found))
+            reading.saw(*ids)
 
     def _unfit(self, answer: Answer) -> tuple[str, str]:
         """Why the answer is worth nothing: reason and detail."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from antipode.at_rest import lineage_unscoped, text_at_rest
+from antipode.at_rest import lineage_beside, text_at_rest
 from antipode.scope import current_scope
 from antipode.store import Write
 from psycopg import generators, pq
@@ -68,15 +68,8 @@ class BesideRows:
 
     def text_beside(self) -> str:
         """Return the lineage that may rest beside what is written now: other writes in flight are marked in it."""
-        scope, lineage_out = current_scope(), self.binding.options.lineage_out
-        if scope is None:
-            return text_at_rest(lineage_unscoped(lineage_out, self.write), lineage_out)
-        lineage = scope.recorded_lineage
-        own = () if self.write is None else self.write.parts
-        stores = sorted({write.store for write in scope.pending if write not in own})
-        if stores:
-            lineage = lineage.marked_incomplete(*stores)
-        return text_at_rest(lineage, lineage_out)
+        lineage_out = self.binding.options.lineage_out
+        return text_at_rest(lineage_beside(current_scope(), self.write, lineage_out), lineage_out)
 
     def beside_gen(self, pipeline: Any) -> Any:
         """Tells the server before a write; for one that commits by itself until `reset_gen`.

@@ -7,7 +7,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from antipode import logs
-from antipode.at_rest import lineage_unscoped
+from antipode.at_rest import lineage_beside
 from antipode.lineage import EMPTY, Lineage
 from antipode.lost_writes import begun_outside
 from antipode.otel_context import current_context
@@ -209,12 +209,7 @@ class WriteCall(Write):
         scopes = [part._scope for part in parts] if current is None else [current, *(part._scope for part in parts)]
         lineage = EMPTY
         for scope in dict.fromkeys(scopes):
-            if scope is None:
-                own = self if self._scope is None else None
-                lineage |= lineage_unscoped(self.binding.options.lineage_out, own)
-            else:
-                stores = sorted({write.store for write in scope.pending if not any(write is part for part in parts)})
-                lineage |= scope.recorded_lineage.marked_incomplete(*stores) if stores else scope.recorded_lineage
+            lineage |= lineage_beside(scope, self, self.binding.options.lineage_out)
         return lineage
 
 
