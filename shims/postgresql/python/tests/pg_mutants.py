@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
+from antipode.both_ways import Steps
 from antipode.store import Write
 from antipode.testing.adversary import Patch
 from antipode_postgresql import connections, flow
@@ -31,28 +32,28 @@ def _no_commit_within() -> Patches:
     yield patch.object(flow, "may_commit_within", lambda text: False)
 
 
+def _nothing() -> Steps[None]:
+    yield from ()
+
+
 def _not_waiting(caller: str) -> Callable[[], Patches]:
     """Return what has a cursor's method not wait (C10, SHIM-44)."""
 
     def patches() -> Patches:
-        waits = connections.RecordingCursor._antipode_uncovered
-        waits_async = connections.AsyncRecordingCursor._antipode_uncovered
+        for name in ("_antipode_uncovered", "_antipode_waits"):
+            own = getattr(connections.RecordingSharedCursor, name)
 
-        def uncovered(self: Any, *rest: Any) -> Any:
-            return None if sys._getframe(1).f_code.co_name == caller else waits(self, *rest)
+            def waits(self: Any, *rest: Any, own: Any = own) -> Any:
+                return _nothing() if sys._getframe(1).f_code.co_name == caller else own(self, *rest)
 
-        async def uncovered_async(self: Any, *rest: Any) -> Any:
-            return None if sys._getframe(1).f_code.co_name == caller else await waits_async(self, *rest)
-
-        yield patch.object(connections.RecordingCursor, "_antipode_uncovered", uncovered)
-        yield patch.object(connections.AsyncRecordingCursor, "_antipode_uncovered", uncovered_async)
+            yield patch.object(connections.RecordingSharedCursor, name, waits)
 
     return patches
 
 
 def _copy_does_not_wait() -> Patches:
     """COPY neither waits nor looks at its data's moment (C10, SHIM-44, SHIM-48); either finds what the other misses."""
-    yield from _not_waiting("_antipode_copy")()
+    yield from _not_waiting("copy")()
     yield patch.object(RecordingBaseCursor, "_antipode_copied", lambda self, copy: copy)
 
 
@@ -67,9 +68,9 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "one scope": _one_scope,
     "only who wrote": _only_who_wrote,
     "no commit within": _no_commit_within,
-    "stream does not wait": _not_waiting("_antipode_stream"),
+    "stream does not wait": _not_waiting("stream"),
     "copy does not wait": _copy_does_not_wait,
-    "executemany does not wait": _not_waiting("executemany"),
+    "executemany does not wait": _not_waiting("_antipode_execute_many"),
 }
 """On connections of psycopg."""
 ENGINE_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {

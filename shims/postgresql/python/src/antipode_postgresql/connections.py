@@ -1,12 +1,13 @@
-"""Recording connections and cursors, sync and async."""
+"""Recording connections and cursors, sync and async: one text, but for what is a block or an iterator of psycopg's."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from typing import Any, Final
 
 import psycopg
+from antipode.both_ways import Steps, run, run_async
 from antipode.lineage import EMPTY, Lineage
 from antipode.read import PLAIN
 from psycopg._server_cursor_base import ServerCursorMixin
@@ -46,19 +47,193 @@ def record(plain: Any, binding: Binding) -> Any:
     return wrapped
 
 
+class RecordingSharedCursor(RecordingBaseCursor):
+    """What cursors that block and asyncio cursors share."""
+
+    __slots__ = ()
+
+    _antipode_wait_for: Any = staticmethod(StatementRead.wait)
+    _antipode_copy: Any
+    _antipode_stream: Any
+
+    def _antipode_do(self, steps: Any, **options: Any) -> Any:
+        """Do what psycopg waits for, alone on the connection; a step."""
+        conn: Any = self._conn  # type: ignore[attr-defined]
+        with conn.lock:
+            return conn.wait(steps, **options)
+
+    def _antipode_execute(self, plain: Callable[[], Any], query: Any) -> Steps[Any]:
+        flow = self._antipode_flow
+        read = None if flow.binding.reads_plainly() else read_of(flow, query)
+        if read is None:
+            return (yield plain())
+        with read:
+            yield from self._antipode_wait(read)
+            result = yield plain()
+            if read.collects and not isinstance(self, ServerCursorMixin):
+                yield self._antipode_do(read.cover_gen(self))
+            else:
+                read.mark()
+            read.came()
+        return result
+
+    def _antipode_wait(self, read: StatementRead) -> Steps[None]:
+        for asks in read.steps():
+            if asks:
+                pipeline = self._conn._pipeline  # type: ignore[attr-defined]
+                yield self._antipode_do(read.learn_gen(pipeline), interval=TICK_S)
+            else:
+                yield self._antipode_wait_for(read)
+
+    def _antipode_uncovered(self, query: Any, before: Lineage = EMPTY) -> Steps[StatementRead | None]:
+        """Return what is about to be read bit by bit, and has waited as a read does; None where nothing of it is."""
+        read = read_of(self._antipode_flow, query, before)
+        if read is not None:
+            try:
+                yield from self._antipode_wait(read)
+            except BaseException:
+                read.end()
+                raise
+        return read
+
+    def _antipode_execute_many(self, plain: Callable[[], Any], query: Any) -> Steps[None]:
+        yield from self._antipode_waits(query)
+        try:
+            yield plain()
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.WRITE, error)
+            raise
+        yield from self._antipode_settle()
+
+    def copy(self, *args: Any, **options: Any) -> Any:
+        """As psycopg's."""
+        plain, statement = super().copy, args[0] if args else options.get("statement")  # type: ignore[misc]
+        before = made(self._antipode_flow, statement)
+        return self._antipode_copy(lambda: plain(*args, **options), self._antipode_waits(statement, before))
+
+    def _antipode_waits(self, query: Any, before: Lineage = EMPTY) -> Steps[None]:
+        """Wait as a read does whose data come bit by bit, whenever they come: nobody can cover them."""
+        read = yield from self._antipode_uncovered(query, before)
+        if read is not None:
+            read.at_once()
+
+    def stream(self, query: Any, *args: Any, **options: Any) -> Any:
+        """As psycopg's."""
+        plain = super().stream  # type: ignore[misc]
+        waits = self._antipode_uncovered(query, made(self._antipode_flow, query))
+        return self._antipode_stream(lambda: plain(query, *args, **options), waits)
+
+    def _antipode_settle(self) -> Steps[None]:
+        if self._antipode_flow.write is not None or self._antipode_flow.in_session:
+            yield self._antipode_do(self._antipode_settled())
+
+
+class RecordingCursor(RecordingSharedCursor):
+    """Beside `psycopg.Cursor` and its kin."""
+
+    __slots__ = ()
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
+        plain = super().execute  # type: ignore[misc]
+        return run(self._antipode_execute(lambda: plain(query, params, **options), query))
+
+    def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
+        """As psycopg's."""
+        plain = super().executemany  # type: ignore[misc]
+        run(self._antipode_execute_many(lambda: plain(query, params_seq, **options), query))
+
+    @contextmanager
+    def _antipode_copy(self, plain: Callable[[], Any], waits: Steps[None]) -> Iterator[Any]:
+        run(waits)
+        try:
+            with plain() as copy:
+                yield self._antipode_copied(copy)
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.WRITE, error)
+            run(self._antipode_settle())
+            raise
+        run(self._antipode_settle())
+
+    def _antipode_stream(self, plain: Callable[[], Any], waits: Steps[StatementRead | None]) -> Iterator[Any]:
+        read = run(waits)
+        try:
+            self._antipode_flow.known.row_by_row = True
+            fetching = self._antipode_fetching()
+            with read or PLAIN, closing(plain()) as rows:
+                for row in rows:
+                    if read is not None:
+                        read.comes()
+                    fetching.goes_on()
+                    yield row
+                if read is not None:
+                    read.comes()
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.MAYBE, error)
+            raise
+        run(self._antipode_settle())
+
+
+class AsyncRecordingCursor(RecordingSharedCursor):
+    """Beside `psycopg.AsyncCursor` and its kin."""
+
+    __slots__ = ()
+    _antipode_wait_for = staticmethod(StatementRead.wait_async)
+
+    async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
+        plain = super().execute  # type: ignore[misc]
+        return await run_async(self._antipode_execute(lambda: plain(query, params, **options), query))
+
+    async def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
+        """As psycopg's."""
+        plain = super().executemany  # type: ignore[misc]
+        await run_async(self._antipode_execute_many(lambda: plain(query, params_seq, **options), query))
+
+    async def _antipode_do(self, steps: Any, **options: Any) -> Any:
+        conn: Any = self._conn  # type: ignore[attr-defined]
+        async with conn.lock:
+            return await conn.wait(steps, **options)
+
+    @asynccontextmanager
+    async def _antipode_copy(self, plain: Callable[[], Any], waits: Steps[None]) -> AsyncIterator[Any]:
+        await run_async(waits)
+        try:
+            async with plain() as copy:
+                yield self._antipode_copied(copy)
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.WRITE, error)
+            await run_async(self._antipode_settle())
+            raise
+        await run_async(self._antipode_settle())
+
+    async def _antipode_stream(
+        self, plain: Callable[[], Any], waits: Steps[StatementRead | None]
+    ) -> AsyncIterator[Any]:
+        read = await run_async(waits)
+        try:
+            self._antipode_flow.known.row_by_row = True
+            fetching = self._antipode_fetching()
+            with read or PLAIN:
+                async with aclosing(plain()) as rows:
+                    async for row in rows:
+                        if read is not None:
+                            read.comes()
+                        fetching.goes_on()
+                        yield row
+                if read is not None:
+                    read.comes()
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.MAYBE, error)
+            raise
+        await run_async(self._antipode_settle())
+
+
 class RecordingConnection(RecordingBaseConnection):
     """Beside `psycopg.Connection`."""
 
     __slots__ = ()
-
-    def cursor(self, *args: Any, **options: Any) -> Any:
-        """As psycopg's."""
-        cursor = None if args or options else self._antipode_cursor()
-        if cursor is None:
-            cursor = super().cursor(*args, **options)  # type: ignore[misc]
-            plain = type(cursor)
-            cursor.__class__ = recorded.get(plain) or recording_class(plain, RecordingCursor)
-        return cursor
+    _antipode_cursors = RecordingCursor
 
     @contextmanager
     def pipeline(self) -> Iterator[Any]:
@@ -78,125 +253,11 @@ class RecordingConnection(RecordingBaseConnection):
         super().close()  # type: ignore[misc]
 
 
-class RecordingCursor(RecordingBaseCursor):
-    """Beside `psycopg.Cursor` and its kin."""
-
-    __slots__ = ()
-
-    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
-        """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
-        conn: Any = self._conn  # type: ignore[attr-defined]
-        flow = conn._antipode_flow
-        read = None if flow.binding.reads_plainly() else read_of(flow, query)
-        if read is None:
-            return super().execute(query, params, **options)  # type: ignore[misc]
-        with read:
-            self._antipode_wait(read, conn)
-            result = super().execute(query, params, **options)  # type: ignore[misc]
-            self._antipode_cover(read, conn)
-        return result
-
-    def _antipode_wait(self, read: StatementRead, conn: Any) -> None:
-        for asks in read.steps():
-            if not asks:
-                read.wait()
-                continue
-            with conn.lock:
-                conn.wait(read.learn_gen(conn._pipeline), interval=TICK_S)
-                read.drop()
-
-    def _antipode_cover(self, read: StatementRead, conn: Any) -> None:
-        if read.collects and not isinstance(self, ServerCursorMixin):
-            with conn.lock:
-                conn.wait(read.cover_gen(self))
-        else:
-            read.mark()
-        read.came()
-
-    def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
-        """As psycopg's."""
-        read = self._antipode_uncovered(query)
-        if read is not None:
-            read.at_once()
-        try:
-            super().executemany(query, params_seq, **options)  # type: ignore[misc]
-        except BaseException as error:
-            self._antipode_flow.failed(Kind.WRITE, error)
-            raise
-        self._antipode_settle()
-
-    def copy(self, *args: Any, **options: Any) -> Any:
-        """As psycopg's."""
-        statement = args[0] if args else options.get("statement")
-        return self._antipode_copy(statement, made(self._antipode_flow, statement), *args, **options)
-
-    @contextmanager
-    def _antipode_copy(self, statement: Any, before: Lineage, *args: Any, **options: Any) -> Iterator[Any]:
-        read = self._antipode_uncovered(statement, before)
-        if read is not None:
-            read.at_once()
-        try:
-            with super().copy(*args, **options) as copy:  # type: ignore[misc]
-                yield self._antipode_copied(copy)
-        except BaseException as error:
-            self._antipode_flow.failed(Kind.WRITE, error)
-            self._antipode_settle()
-            raise
-        self._antipode_settle()
-
-    def stream(self, query: Any, *args: Any, **options: Any) -> Iterator[Any]:
-        """As psycopg's."""
-        return self._antipode_stream(made(self._antipode_flow, query), query, *args, **options)
-
-    def _antipode_stream(self, before: Lineage, query: Any, *args: Any, **options: Any) -> Iterator[Any]:
-        read = self._antipode_uncovered(query, before)
-        try:
-            self._antipode_flow.known.row_by_row = True
-            fetching = self._antipode_fetching()
-            with read or PLAIN, closing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
-                for row in rows:
-                    if read is not None:
-                        read.comes()
-                    fetching.goes_on()
-                    yield row
-                if read is not None:
-                    read.comes()
-        except BaseException as error:
-            self._antipode_flow.failed(Kind.MAYBE, error)
-            raise
-        self._antipode_settle()
-
-    def _antipode_uncovered(self, query: Any, before: Lineage = EMPTY) -> StatementRead | None:
-        """Return what is about to be read bit by bit, and has waited as a read does; None where nothing of it is."""
-        read = read_of(self._antipode_flow, query, before)
-        if read is not None:
-            try:
-                self._antipode_wait(read, self._conn)  # type: ignore[attr-defined]
-            except BaseException:
-                read.end()
-                raise
-        return read
-
-    def _antipode_settle(self) -> None:
-        conn: Any = self._conn  # type: ignore[attr-defined]
-        if self._antipode_flow.write is not None or self._antipode_flow.in_session:
-            with conn.lock:
-                conn.wait(self._antipode_settled())
-
-
 class AsyncRecordingConnection(RecordingBaseConnection):
     """Beside `psycopg.AsyncConnection`."""
 
     __slots__ = ()
-
-    def cursor(self, *args: Any, **options: Any) -> Any:
-        """As psycopg's."""
-        cursor = None if args or options else self._antipode_cursor()
-        if cursor is None:
-            cursor = super().cursor(*args, **options)  # type: ignore[misc]
-            plain = type(cursor)
-            cursor.__class__ = recorded.get(plain) or recording_class(plain, AsyncRecordingCursor)
-        return cursor
+    _antipode_cursors = AsyncRecordingCursor
 
     @asynccontextmanager
     async def pipeline(self) -> AsyncIterator[Any]:
@@ -214,110 +275,3 @@ class AsyncRecordingConnection(RecordingBaseConnection):
         """As psycopg's."""
         self._antipode_flow.closed()
         await super().close()  # type: ignore[misc]
-
-
-class AsyncRecordingCursor(RecordingBaseCursor):
-    """Beside `psycopg.AsyncCursor` and its kin."""
-
-    __slots__ = ()
-
-    async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
-        """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
-        conn: Any = self._conn  # type: ignore[attr-defined]
-        flow = conn._antipode_flow
-        read = None if flow.binding.reads_plainly() else read_of(flow, query)
-        if read is None:
-            return await super().execute(query, params, **options)  # type: ignore[misc]
-        with read:
-            await self._antipode_wait(read, conn)
-            result = await super().execute(query, params, **options)  # type: ignore[misc]
-            await self._antipode_cover(read, conn)
-        return result
-
-    async def _antipode_wait(self, read: StatementRead, conn: Any) -> None:
-        for asks in read.steps():
-            if not asks:
-                await read.wait_async()
-                continue
-            async with conn.lock:
-                await conn.wait(read.learn_gen(conn._pipeline), interval=TICK_S)
-                read.drop()
-
-    async def _antipode_uncovered(self, query: Any, before: Lineage = EMPTY) -> StatementRead | None:
-        """Return what is about to be read bit by bit, and has waited as a read does; None where nothing of it is."""
-        read = read_of(self._antipode_flow, query, before)
-        if read is not None:
-            try:
-                await self._antipode_wait(read, self._conn)  # type: ignore[attr-defined]
-            except BaseException:
-                read.end()
-                raise
-        return read
-
-    async def _antipode_cover(self, read: StatementRead, conn: Any) -> None:
-        if read.collects and not isinstance(self, ServerCursorMixin):
-            async with conn.lock:
-                await conn.wait(read.cover_gen(self))
-        else:
-            read.mark()
-        read.came()
-
-    async def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
-        """As psycopg's."""
-        read = await self._antipode_uncovered(query)
-        if read is not None:
-            read.at_once()
-        try:
-            await super().executemany(query, params_seq, **options)  # type: ignore[misc]
-        except BaseException as error:
-            self._antipode_flow.failed(Kind.WRITE, error)
-            raise
-        await self._antipode_settle()
-
-    def copy(self, *args: Any, **options: Any) -> Any:
-        """As psycopg's."""
-        statement = args[0] if args else options.get("statement")
-        return self._antipode_copy(statement, made(self._antipode_flow, statement), *args, **options)
-
-    @asynccontextmanager
-    async def _antipode_copy(self, statement: Any, before: Lineage, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        read = await self._antipode_uncovered(statement, before)
-        if read is not None:
-            read.at_once()
-        try:
-            async with super().copy(*args, **options) as copy:  # type: ignore[misc]
-                yield self._antipode_copied(copy)
-        except BaseException as error:
-            self._antipode_flow.failed(Kind.WRITE, error)
-            await self._antipode_settle()
-            raise
-        await self._antipode_settle()
-
-    def stream(self, query: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        """As psycopg's."""
-        return self._antipode_stream(made(self._antipode_flow, query), query, *args, **options)
-
-    async def _antipode_stream(self, before: Lineage, query: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        read = await self._antipode_uncovered(query, before)
-        try:
-            self._antipode_flow.known.row_by_row = True
-            fetching = self._antipode_fetching()
-            with read or PLAIN:
-                async with aclosing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
-                    async for row in rows:
-                        if read is not None:
-                            read.comes()
-                        fetching.goes_on()
-                        yield row
-                if read is not None:
-                    read.comes()
-        except BaseException as error:
-            self._antipode_flow.failed(Kind.MAYBE, error)
-            raise
-        await self._antipode_settle()
-
-    async def _antipode_settle(self) -> None:
-        conn: Any = self._conn  # type: ignore[attr-defined]
-        if self._antipode_flow.write is not None or self._antipode_flow.in_session:
-            async with conn.lock:
-                await conn.wait(self._antipode_settled())

@@ -57,7 +57,6 @@ class StatementRead(Read):
 
     __slots__ = (
         "_before",
-        "_is_late",
         "_is_over",
         "_isolation",
         "_life",
@@ -90,7 +89,6 @@ class StatementRead(Read):
         self._life = ""
         self._proved_life = ""
         self._isolation = ""
-        self._is_late = False
         self._is_over = False
         self.covers: tuple[WriteId, ...] = ()
         """The position that goes into lineages with what was read."""
@@ -148,7 +146,8 @@ class StatementRead(Read):
         """Return which life of which server this connection reaches, and whether its transaction keeps a snapshot.
 
         In a pipeline it is asked in its place among the commands, and what was sent before is heard first. What has
-        not come by the deadline is waited for no more: `drop` closes the connection then (SHIM-47).
+        not come by the deadline is waited for no more: the connection is closed then, as the question is open on it
+        still, and the next query would take its answer (SHIM-47).
         """
         pgconn = self.flow.pgconn
         if pgconn.transaction_status == pq.TransactionStatus.INERROR:
@@ -164,15 +163,10 @@ class StatementRead(Read):
                 yield from bounded(pipeline._communicate_gen(), until)  # sends what is queued
                 yield from bounded(pipeline._fetch_gen(flush=True), until)
         except Late:
-            self._is_late = True
+            pgconn.finish()
             self.trouble = not_yet("the server did not answer on this connection, which is closed")
         if is_held and self._isolation not in ("", "read committed", "read uncommitted"):
             self.gave_up_past(_SNAPSHOT.format(self._isolation))
-
-    def drop(self) -> None:
-        """Close the connection where the question is open on it still: the next query would take its answer."""
-        if self._is_late:
-            self.flow.pgconn.finish()
 
     def _hear(self, results: Results) -> None:
         rows = [result for result in results if result.status in _ROWS and result.ntuples]
@@ -327,7 +321,6 @@ def waits_gen(read: StatementRead, pipeline: Any) -> Any:
     for asks in read.steps():
         if asks:
             yield from read.learn_gen(pipeline)
-            read.drop()
         else:
             read.wait()
 

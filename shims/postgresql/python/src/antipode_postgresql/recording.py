@@ -37,6 +37,7 @@ class RecordingBaseConnection:
     __slots__ = ()
     _antipode_flow: Flow
     _antipode_plain: Any
+    _antipode_cursors: type[Any]
     _antipode_own_cursors = False
     """Whether its class makes cursors as psycopg does."""
     __init__ = refuse_making
@@ -49,6 +50,15 @@ class RecordingBaseConnection:
     def __del__(self, *_: Any, **__: Any) -> None:
         # The connection is the plain one's, too: that one says so if it is left open.
         return
+
+    def cursor(self, *args: Any, **options: Any) -> Any:
+        """As psycopg's."""
+        cursor = None if args or options else self._antipode_cursor()
+        if cursor is None:
+            cursor = super().cursor(*args, **options)  # type: ignore[misc]
+            plain = type(cursor)
+            cursor.__class__ = recorded.get(plain) or recording_class(plain, self._antipode_cursors)
+        return cursor
 
     def _antipode_cursor(self) -> Any:
         """What psycopg's `cursor()` makes, of the recording class at once; None where that one is not made yet.
