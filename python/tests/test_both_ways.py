@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -70,3 +72,31 @@ def test_a_cancellation_is_raised_at_the_step_that_waits() -> None:
 
     asyncio.run(cancel())
     assert log == ["closed"]
+
+
+def test_an_interrupt_between_two_steps_is_raised_at_the_step() -> None:
+    """Else a connection would be given back while a reply is on its way."""
+    log: list[str] = []
+
+    def asks() -> Steps[str]:
+        log.append("sent")
+        try:
+            reply: str = yield "reply"
+            return reply
+        except KeyboardInterrupt:
+            log.append((yield "closed"))
+            raise
+
+    def interrupt(frame: FrameType, _event: str, _: Any) -> Any:
+        if frame.f_code is run.__code__ and log == ["sent"]:
+            raise KeyboardInterrupt
+        return interrupt
+
+    steps = asks()
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(steps)
+    finally:
+        sys.settrace(None)
+    assert log == ["sent", "closed"]

@@ -30,38 +30,51 @@ class BlockingCall:
 
 
 def run(steps: Steps[_T]) -> _T:
-    """Do the steps of a blocking client; return their result."""
+    """Do the steps of a blocking client; return their result. An interrupt between two is raised at the step, too."""
+    generator: Any = steps
     answer: Any = None
-    try:
-        while True:
-            answer = steps.send(answer)
-            while type(answer) is BlockingCall:
-                try:
+    error: BaseException | None = None
+    while True:
+        try:
+            while True:
+                answer = steps.send(answer) if error is None else steps.throw(error)
+                error = None
+                if type(answer) is BlockingCall:
                     answer = answer.call()
-                except BaseException as error:
-                    answer = steps.throw(error)
-    except StopIteration as end:
-        result: _T = end.value
-        return result
+        except BaseException as raised:
+            if generator.gi_frame is not None:  # the steps are not at their end: it is for them to clean up
+                error = raised
+                continue
+            error = None
+            if isinstance(raised, StopIteration):
+                result: _T = raised.value
+                return result
+            raise
 
 
 async def run_async(steps: Steps[_T]) -> _T:
     """Do the steps of an asyncio client; return their result. A cancellation is raised at the step that waits."""
-    try:
-        step = steps.send(None)
-        while True:
-            try:
-                if type(step) is BlockingCall:
-                    step = await asyncio.to_thread(step.call)
-                elif inspect.isawaitable(step):
-                    step = await step
-            except BaseException as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(step)
-    except StopIteration as end:
-        result: _T = end.value
-        return result
+    generator: Any = steps
+    answer: Any = None
+    error: BaseException | None = None
+    while True:
+        try:
+            while True:
+                answer = steps.send(answer) if error is None else steps.throw(error)
+                error = None
+                if type(answer) is BlockingCall:
+                    answer = await asyncio.to_thread(answer.call)
+                elif inspect.isawaitable(answer):
+                    answer = await answer
+        except BaseException as raised:
+            if generator.gi_frame is not None:
+                error = raised
+                continue
+            error = None
+            if isinstance(raised, StopIteration):
+                result: _T = raised.value
+                return result
+            raise
 
 
 def awaited(method: Callable[..., Any]) -> Any:
