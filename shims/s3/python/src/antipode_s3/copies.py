@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Final
 
 from antipode.lineage import EMPTY, Lineage
@@ -19,7 +20,6 @@ from opentelemetry import context as otel
 
 from antipode_s3 import metadata
 from antipode_s3.binding import Binding
-from antipode_s3.client_calls import send, sent
 from antipode_s3.outcome import Versioned, failed, key_of, octets, outgoing
 
 _CARRIED: Final = (
@@ -67,11 +67,7 @@ def copy(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
         if not replaces:
             changed |= {"MetadataDirective": "REPLACE", **source.carried}
     write = binding.store.begin(key)
-    try:
-        answer = send(client, operation, changed)
-    except BaseException as error:
-        version.failed(write, error, sent())
-        raise
+    answer = client._antipode_attempt(operation, changed, partial(version.failed, write))
     version.record(write, answer)
     return answer
 
@@ -88,11 +84,7 @@ def wait_for_source(client: Any, params: Mapping[str, Any]) -> None:
 def _blind(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     """The source cannot be looked at: the store's own error is the application's."""
     write = binding.store.begin(key_of(params))
-    try:
-        answer = send(client, operation, params)
-    except BaseException as error:
-        failed(write, error, sent())
-        raise
+    answer = client._antipode_attempt(operation, params, partial(failed, write))
     write.record_incomplete("rights", "the source of a copy may not be looked at (HEAD): s3:GetObject is needed there")
     return answer
 
@@ -119,7 +111,7 @@ def _look(client: Any, params: Mapping[str, Any]) -> _Source | None:
     asked: dict[str, Any] = {"Bucket": bucket, "Key": key} | ({"VersionId": version} if version else {})
     asked |= {own: params[theirs] for theirs, own in _SECRETS.items() if theirs in params}
     try:
-        answer = send(client, "HeadObject", asked)
+        answer = client._antipode_send("HeadObject", asked)
     except (ClientError, BotoCoreError):
         return None
     return _Source(bucket, key, version, answer)

@@ -6,13 +6,13 @@ that has the marker has the deletion.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from antipode.store import Write
 from antipode.writeid import Opaque
 
 from antipode_s3.binding import Binding
-from antipode_s3.client_calls import send, sent
 from antipode_s3.outcome import failed, key_of, octets
 
 _FOR_GOOD: Final = "a version was removed for good: that makes no version, and replication may not carry it"
@@ -23,11 +23,7 @@ _NOT_DONE: Final = frozenset({"AccessDenied", "MalformedXML", "InvalidArgument",
 def delete(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     """DeleteObject."""
     write = binding.store.begin(key_of(params))
-    try:
-        answer = send(client, operation, params)
-    except BaseException as error:
-        failed(write, error, sent())
-        raise
+    answer = client._antipode_attempt(operation, params, partial(failed, write))
     _record(write, for_good="VersionId" in params, version=answer.get("VersionId"), marker=answer.get("DeleteMarker"))
     return answer
 
@@ -38,12 +34,13 @@ def delete_many(client: Any, binding: Binding, operation: str, params: dict[str,
     named = [item for item in wanted.get("Objects", []) if isinstance(item, dict) and "Key" in item]
     pending = [(item, binding.store.begin(octets(item["Key"]))) for item in named]
     quiet = bool(wanted.get("Quiet"))
-    try:
-        answer = send(client, operation, {**params, "Delete": {**wanted, "Quiet": False}} if quiet else params)
-    except BaseException as error:
+
+    def all_failed(sent: bool) -> None:
         for _, write in pending:
-            failed(write, error, sent())
-        raise
+            failed(write, sent)
+
+    asked = {**params, "Delete": {**wanted, "Quiet": False}} if quiet else params
+    answer = client._antipode_attempt(operation, asked, all_failed)
     done: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for item in answer.get("Deleted", []):
         done.setdefault((item.get("Key", ""), "" if _made_marker(item) else item.get("VersionId", "")), []).append(item)

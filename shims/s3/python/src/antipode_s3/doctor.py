@@ -8,20 +8,19 @@ from functools import partial
 from typing import Any, Final
 
 from antipode.administration import Finding, Level, Step, Wanted
+from antipode.aws import code_of, status_of
 from antipode.errors import ConfigurationError
 from botocore.exceptions import ClientError
 
 from antipode_s3.probe import (
     READING,
     SETTINGS,
-    code_of,
     enable_versioning,
     grant,
     may_read,
     policy_statement,
     probe,
     shortcomings,
-    status_of,
 )
 from antipode_s3.targets import Target, target_of
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from antipode import wire
+from antipode.aws import status_of
 from antipode.hybrid_clock import seconds_of
 from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, Ordered, WriteId
@@ -16,7 +17,7 @@ from botocore.exceptions import ClientError
 
 from antipode_s3 import metadata
 from antipode_s3.chains import is_chain
-from antipode_s3.probe import READING, grant, raise_unavailable, status_of
+from antipode_s3.probe import READING, grant, raise_unavailable
 
 NO_PROXY: Final = "X-Minio-Source-Proxy-Request"
 """MinIO answers for an object that it lacks by asking the other site, unless a request says this."""

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from antipode.hybrid_clock import seconds_of
@@ -21,7 +22,6 @@ from antipode.store import Write
 from antipode.writeid import Opaque
 
 from antipode_s3.binding import Binding
-from antipode_s3.client_calls import send, sent
 from antipode_s3.copies import is_copy
 from antipode_s3.outcome import Versioned, failed, key_of, outgoing
 
@@ -53,12 +53,9 @@ def create(client: Any, binding: Binding, operation: str, params: dict[str, Any]
         events.on_lineage_incomplete("multipart", binding.store.name)
     version = Versioned(binding, key, params.get("Metadata"), beside=beside, apart=True)
     write = binding.store.begin(key)
-    try:
-        changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
-        answer = send(client, operation, changed)
-    except BaseException:
-        write.abandon()  # an upload that is never completed changes nothing
-        raise
+    changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
+    # Whatever became of it: an upload that is never completed changes nothing.
+    answer = client._antipode_attempt(operation, changed, lambda _: write.abandon())
     with _lock:
         _open[binding.store.name, str(answer.get("UploadId", ""))] = _Upload(version, write)
         if len(_open) > _MOST:
@@ -73,11 +70,7 @@ def complete(client: Any, binding: Binding, operation: str, params: dict[str, An
         upload = _open.get(place)
     key = key_of(params)
     write = binding.store.begin(key)
-    try:
-        answer = send(client, operation, params)
-    except BaseException as error:
-        failed(write, error, sent())
-        raise
+    answer = client._antipode_attempt(operation, params, partial(failed, write))
     with _lock:
         _open.pop(place, None)
     mark = str(answer.get("VersionId") or "")
@@ -95,7 +88,7 @@ def complete(client: Any, binding: Binding, operation: str, params: dict[str, An
 
 def abort(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     """AbortMultipartUpload: the write does not happen."""
-    answer = send(client, operation, params)
+    answer = client._antipode_send(operation, params)
     with _lock:
         upload = _open.pop((binding.store.name, str(params.get("UploadId", ""))), None)
     if upload is not None:

@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from antipode.at_rest import lineage_unscoped
+from antipode.aws import attempts_before
 from antipode.lineage import EMPTY, Lineage
 from antipode.scope import current_scope
 from antipode.store import Write
 from antipode.writeid import Ordered
-from botocore.exceptions import ClientError
 
 from antipode_s3 import metadata
 from antipode_s3.binding import Binding
 from antipode_s3.chains import alone
-from antipode_s3.probe import attempts_in, attempts_of, status_of
 
 NO_ROOM: Final = (
     "the object's own metadata leaves no room for a version: S3 takes 2 KB an object, names and values together"
@@ -77,7 +76,7 @@ class Versioned:
     def record(self, write: Write, answer: Mapping[str, Any]) -> None:
         """The version was made."""
         # An attempt before this one, whose answer was lost, may still be done.
-        self._turn.end(certain=not attempts_in(answer))
+        self._turn.end(certain=not attempts_before(answer))
         if self.metadata is None:
             write.record_incomplete("budget", NO_ROOM)
         elif not self._greater:
@@ -85,23 +84,15 @@ class Versioned:
         else:
             write.record(self.version)
 
-    def failed(self, write: Write, error: BaseException, sent: bool) -> None:
-        """The call ended with an error: the version was not made, or nobody knows."""
-        self._turn.end(certain=not sent or _refused(error))
-        failed(write, error, sent)
+    def failed(self, write: Write, sent: bool) -> None:
+        """The call ended with an error: the version was not made, or with `sent` nobody knows."""
+        self._turn.end(certain=not sent)
+        failed(write, sent)
 
 
-def failed(write: Write, error: BaseException, sent: bool) -> None:
-    """The call ended with an error: the write did not happen, or nobody knows."""
-    if not sent or _refused(error):
-        write.abandon()
-    else:
+def failed(write: Write, sent: bool) -> None:
+    """The call ended with an error: the write did not happen, or with `sent` nobody knows."""
+    if sent:
         write.outcome_unknown()
-
-
-def _refused(error: BaseException) -> bool:
-    """Whether the store said no, and nothing of it may have happened in an attempt before."""
-    if not isinstance(error, ClientError):
-        return False
-    status = status_of(error)
-    return (300 <= status < 500 or status == 501) and not attempts_of(error)
+    else:
+        write.abandon()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from antipode.aws import code_of, status_of
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
 NO_SUCH_KEY: Final = "antipode/no-such-object"
@@ -54,26 +54,6 @@ def policy_statement(bucket: str, *actions: str) -> dict[str, Any]:
 def enable_versioning(bucket: str) -> str:
     """The command that switches versioning on."""
     return f"aws s3api put-bucket-versioning --bucket {bucket} --versioning-configuration Status=Enabled"
-
-
-def code_of(error: ClientError) -> str:
-    """The error's code in the store's words: `NoSuchKey`, `AccessDenied`, or the HTTP status of an answer without."""
-    return str(error.response.get("Error", {}).get("Code", ""))
-
-
-def status_of(error: ClientError) -> int:
-    """The HTTP status of an error."""
-    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-
-
-def attempts_of(error: ClientError) -> int:
-    """How often the request was sent again before this answer came."""
-    return attempts_in(error.response)
-
-
-def attempts_in(answer: Mapping[str, Any]) -> int:
-    """How often the request was sent again before this answer came."""
-    return int(answer.get("ResponseMetadata", {}).get("RetryAttempts", 0))
 
 
 def raise_unavailable(error: ClientError) -> None:

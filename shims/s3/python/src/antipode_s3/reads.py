@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from antipode.aws import status_of
 from antipode.read import Keys, Read, ReadValue
 from antipode.recorder import GONE
 from antipode.writeid import Opaque, WriteId
@@ -12,10 +13,8 @@ from botocore.exceptions import ClientError
 
 from antipode_s3 import metadata
 from antipode_s3.binding import Binding
-from antipode_s3.client_calls import send
 from antipode_s3.operations import READS_MANY, READS_OBJECT, READS_PART
 from antipode_s3.outcome import octets
-from antipode_s3.probe import status_of
 from antipode_s3.targets import target_of
 
 _ABSENT: Final = ("absent",)
@@ -26,7 +25,7 @@ def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) ->
     with binding.read(binding.server, _keys(operation, params)) as read:
         read.wait()
         try:
-            answer = send(client, operation, params)
+            answer = client._antipode_send(operation, params)
         except ClientError as error:
             _refused(read, binding, operation, params, error)
             raise

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import botocore.session
 from antipode.administration import without_credentials
+from antipode.aws import client_beside, client_of, own_config, own_session
 from antipode.errors import ConfigurationError
-from botocore.client import BaseClient
 from botocore.config import Config
 
 SCHEMES: Final = ("s3", "s3+http", "s3+https")
 _FORMS: Final = "s3://BUCKET?region=…, or s3+https://[KEY:SECRET@]HOST[:PORT]/BUCKET?region=…"
 POOL: Final = 8
 """Questions that are in flight at once to one server."""
-_loading = threading.Lock()
-if hasattr(os, "register_at_fork"):  # in the child no thread of the parent holds it
-    os.register_at_fork(after_in_child=lambda: globals().update(_loading=threading.Lock()))
-_loaders: list[Any] = []
+SERVICE: Final = "s3"
 
 
 @dataclass(frozen=True)
@@ -37,7 +31,9 @@ class Target:
 
     def connect(self, timeout: float) -> Any:
         """A client of our own: its connections, its time-outs, no retries."""
-        return _beside(self.client, timeout) if self.client is not None else _from_url(self.url, timeout)
+        if self.client is None:
+            return _from_url(self.url, timeout)
+        return client_beside(self.client, own_config(timeout, max_pool_connections=POOL))
 
     def __str__(self) -> str:
         return self.address
@@ -52,7 +48,7 @@ def target_of(given: Any, bucket: str = "") -> Target:
         return Target(parts.bucket, parts.address, url=given)
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
         return target_of(given[0], given[1])
-    client = client_of(given)
+    client = client_of(given, SERVICE)
     name = bucket or str(getattr(given, "bucket_name", None) or getattr(given, "name", None) or "")
     if client is None or not name:
         raise ConfigurationError(
@@ -62,17 +58,6 @@ def target_of(given: Any, bucket: str = "") -> Target:
         )
     plain = getattr(client, "_antipode_plain", None) or client
     return Target(name, f"{client.meta.endpoint_url}/{name}", client=plain)
-
-
-def client_of(given: Any) -> Any:
-    """The boto3 client of S3 that this is or uses; None where it is something else."""
-    if isinstance(given, BaseClient):
-        client: Any = given
-    else:
-        client = getattr(getattr(given, "meta", None), "client", None)
-        if not isinstance(client, BaseClient):
-            return None
-    return client if client.meta.service_model.service_name == "s3" else None
 
 
 @dataclass(frozen=True)
@@ -115,50 +100,16 @@ def _parse(url: str) -> _Parts:
     return _Parts(bucket, endpoint, unquote(key) or None, unquote(secret) or None, options)
 
 
-def _settings(timeout: float) -> Config:
-    return Config(
-        connect_timeout=timeout,
-        read_timeout=timeout,
-        retries={"total_max_attempts": 1, "mode": "standard"},
-        max_pool_connections=POOL,
-    )
-
-
-def _session(profile: str | None = None) -> Any:
-    """A botocore session of our own; the models that it reads are read once a process."""
-    session = botocore.session.Session(profile=profile)
-    with _loading:
-        if not _loaders:
-            _loaders.append(session.get_component("data_loader"))
-        session.register_component("data_loader", _loaders[0])
-    return session
-
-
 def _from_url(url: str, timeout: float) -> Any:
     parts = _parse(url)
-    config = _settings(timeout)
+    config = own_config(timeout, max_pool_connections=POOL)
     if parts.endpoint is not None:
         config = config.merge(Config(s3={"addressing_style": "path"}))
-    return _session(parts.options.get("profile")).create_client(
-        "s3",
+    return own_session(profile=parts.options.get("profile")).create_client(
+        SERVICE,
         region_name=parts.options.get("region"),
         endpoint_url=parts.endpoint,
         aws_access_key_id=parts.key,
         aws_secret_access_key=parts.secret,
         config=config,
-    )
-
-
-def _beside(client: Any, timeout: float) -> Any:
-    """A client like the application's; refreshed credentials are refreshed for ours, too."""
-    session = _session()
-    credentials = client._get_credentials()
-    if credentials is not None:
-        session._credentials = credentials
-    return session.create_client(
-        "s3",
-        region_name=client.meta.region_name,
-        endpoint_url=client.meta.endpoint_url,
-        verify=getattr(getattr(client._endpoint, "http_session", None), "_verify", None),
-        config=client.meta.config.merge(_settings(timeout)),
     )

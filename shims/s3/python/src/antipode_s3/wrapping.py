@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Literal, TypeVar
 
 from antipode import logs
+from antipode.aws import client_of, copy_of, like, wrapped_class
 from antipode.errors import ConfigurationError, UnfitStoreError
 from antipode.settings import Mode
 from antipode.shim import Replicas, Store, StoreOptions, join_store
 from botocore.exceptions import BotoCoreError
 
 from antipode_s3.binding import Binding
-from antipode_s3.client import shallow
+from antipode_s3.client import RecordingS3
 from antipode_s3.probe import Facts, grant, probe
 from antipode_s3.shim import S3Shim
-from antipode_s3.targets import Target, client_of, target_of
+from antipode_s3.targets import SERVICE, Target, target_of
 from antipode_s3.transfers import look_at_constructors
 
 _C = TypeVar("_C")
@@ -57,7 +57,7 @@ def wrap(
     Raises ConfigurationError for options that cannot be, UnfitStoreError for such a bucket. An endpoint that does not
     answer now is no error: what it lacks is then said by who waits there.
     """
-    plain = client_of(client)
+    plain = client_of(client, SERVICE)
     if plain is None:
         raise TypeError(f"wrap() takes a boto3 client or resource of S3, not {type(client).__name__}")
     if rest not in ("native", "none"):
@@ -146,15 +146,6 @@ def _probe(target: Target, store: str) -> Facts:
 def _copy(given: Any, plain: Any, binding: Binding) -> Any:
     before: Mapping[str, Binding] = getattr(plain, "_antipode", None) or {}
     origin = getattr(plain, "_antipode_plain", None) or plain
-    client = shallow(
-        origin,
-        _antipode={**before, binding.target.bucket: binding},
-        _antipode_plain=origin,
-        _antipode_context=None,
-    )
-    if given is plain:
-        return client
-    resource = copy.copy(given)
-    resource.meta = given.meta.copy()
-    resource.meta.client = client
-    return resource
+    bindings = {**before, binding.target.bucket: binding}
+    kind = wrapped_class(RecordingS3, type(origin))
+    return like(given, copy_of(origin, kind, _antipode=bindings, _antipode_plain=origin, _antipode_context=None))

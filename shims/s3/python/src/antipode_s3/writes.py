@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from antipode.read import Read
@@ -9,7 +10,6 @@ from antipode.recorder import THERE, Changed
 
 from antipode_s3 import copies, deletes, multiparts
 from antipode_s3.binding import Binding
-from antipode_s3.client_calls import send, sent
 from antipode_s3.operations import UNVERSIONED
 from antipode_s3.outcome import Versioned, failed, key_of
 
@@ -25,14 +25,10 @@ def _put(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
     key = key_of(params)
     version = Versioned(binding, key, params.get("Metadata"))
     write = binding.store.begin(key)
-    try:
-        if write.noted is not None:
-            write.noted.changes([Changed(key, THERE)])
-        changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
-        answer = send(client, operation, changed)
-    except BaseException as error:
-        version.failed(write, error, sent())
-        raise
+    if write.noted is not None:
+        write.noted.changes([Changed(key, THERE)])
+    changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
+    answer = client._antipode_attempt(operation, changed, partial(version.failed, write))
     version.record(write, answer)
     return answer
 
@@ -41,11 +37,7 @@ def _unversioned(client: Any, binding: Binding, operation: str, params: dict[str
     if operation not in UNVERSIONED:
         _wait_unsure(binding)
     write = binding.store.begin(key_of(params))
-    try:
-        answer = send(client, operation, params)
-    except BaseException as error:
-        failed(write, error, sent())
-        raise
+    answer = client._antipode_attempt(operation, params, partial(failed, write))
     write.record_incomplete(
         "unversioned", f"{operation} changes an object, and makes no version that could be waited for"
     )
