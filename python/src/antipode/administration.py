@@ -52,6 +52,23 @@ class Finding:
     """Its message code (OBS-14); empty where all is as it should be."""
 
 
+def no_answer(what: object, login: str = "the user and the server's state") -> Finding:
+    """Return the finding for a server that does not answer, or cannot say yet what it is."""
+    cure = f"see that the address, {login} are right, and ask again"
+    return Finding(Level.UNKNOWN, str(what), "barriers leave it out and are not complete", cure, code="AP706")
+
+
+def not_at_primary(server: object, role: str = "replica") -> ConfigurationError:
+    """Return the error for who settles an epoch at another server than the primary."""
+    return ConfigurationError(f"{server} is a {role}: settle an epoch at the primary", code="AP512")
+
+
+def not_ended(server: object) -> ConfigurationError:
+    """Return the error for who settles the epoch that is written: later writes would pass unseen."""
+    words = f"{server} is written in this epoch now: only one that has ended can be settled"
+    return ConfigurationError(words, code="AP513")
+
+
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
     """What a server knows of one epoch: all of it up to `counter` lies there (spec EPOCH-16)."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from typing import Any, Final
 
-from antipode.administration import EpochRecord, Finding, Level
+from antipode.administration import EpochRecord, Finding, Level, no_answer, not_at_primary, not_ended
 from antipode.errors import ConfigurationError
 
 from antipode_redis import branch_rows, marks
@@ -17,22 +17,14 @@ from antipode_redis.session import Session
 from antipode_redis.targets import target_of
 
 _TIMEOUT_S: Final = 5.0
-_REFUSED: Final = {
-    "replica": ("is a replica: settle an epoch at the primary", "AP512"),
-    "current": ("is written in this epoch now: only one that has ended can be settled", "AP513"),
-}
+_REFUSED: Final = {"replica": not_at_primary, "current": not_ended}
 
 
-@contextmanager
-def _session(target: Any) -> Iterator[Session]:
-    session = Session(target_of(target), _TIMEOUT_S)
-    try:
-        yield session
-    finally:
-        session.close()
+def _session(target: Any) -> closing[Session]:
+    return closing(Session(target_of(target), _TIMEOUT_S))
 
 
-def list_epochs(target: Any, key: str) -> list[EpochRecord]:
+def list_epochs(target: Any, key: str = marks.DEFAULT_KEY) -> list[EpochRecord]:
     """The marks at a server, oldest epoch first; raises ServerError where they cannot be read."""
     with _session(target) as session:
         known = marks.read_marks(session.command("HGETALL", key))
@@ -40,21 +32,27 @@ def list_epochs(target: Any, key: str) -> list[EpochRecord]:
     return [EpochRecord(mark.epoch, mark.position, mark.epoch == current) for mark in known]
 
 
-def settle(target: Any, epoch: str, position: int, key: str) -> None:
-    """Writes a mark by hand, at the primary, for an epoch that has ended.
+def settle(target: Any, epoch: str, position: int | None = None, key: str = marks.DEFAULT_KEY) -> None:
+    """Write a mark by hand, at the primary: an operator says that an ended epoch is there, whole or up to a position.
 
     One atomic step asks and writes: settled, the epoch that is written now would let later writes pass unseen.
+    Raises ConfigurationError for what is no epoch or has not ended, or at a server that is not the primary.
     """
+    if not epoch or len(epoch) > 32 or set(epoch) - set("0123456789abcdef"):
+        raise ConfigurationError(
+            f"{epoch!r} is no Redis epoch: it is the first 16 hex digits of a replication id", code="AP513"
+        )
     with _session(target) as session:
-        words = (epoch[:EPOCH_DIGITS], position, marks.MOST, EPOCH_DIGITS)
+        words = (epoch[:EPOCH_DIGITS], marks.ALL if position is None else position, marks.MOST, EPOCH_DIGITS)
         answer = session.command("EVAL", marks.SETTLE, 1, key, *words)
         word = answer.decode() if isinstance(answer, bytes) else str(answer)
+        if word in _REFUSED:
+            raise _REFUSED[word](target_of(target))
         if word != "OK":
-            refusal, code = _REFUSED.get(word, (word, "AP513"))
-            raise ConfigurationError(f"{target_of(target).address} {refusal}", code=code)
+            raise ConfigurationError(f"{target_of(target)} {word}", code="AP513")
 
 
-def diagnose(target: Any, key: str) -> list[Finding]:
+def diagnose(target: Any, key: str = marks.DEFAULT_KEY) -> list[Finding]:
     """Asks a server; never raises for what is wrong with it."""
     try:
         with _session(target) as session:
@@ -69,15 +67,7 @@ def diagnose(target: Any, key: str) -> list[Finding]:
             found.append(_of_tracking(session))
             return found
     except Exception as error:
-        return [
-            Finding(
-                Level.UNKNOWN,
-                f"does not answer: {error}",
-                "barriers leave it out and are not complete",
-                "see that the address, the user and the server's state are right, and ask again",
-                code="AP706",
-            )
-        ]
+        return [no_answer(f"does not answer: {error}")]
 
 
 def _of_facts(facts: Facts, key: str) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
@@ -61,8 +62,7 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
 def _grant(url: str, words: Sequence[str]) -> str:
     """Adds the rules to a user that is there; one made by SETUSER would be a new login."""
     user, *_, pattern = words[2:]
-    session = Session(target_of(url), _TIMEOUT_S)
-    try:
+    with closing(Session(target_of(url), _TIMEOUT_S)) as session:
         before = session.command("ACL", "GETUSER", user)
         if before is None:
             raise ConfigurationError(
@@ -72,8 +72,6 @@ def _grant(url: str, words: Sequence[str]) -> str:
         rules = words[3:-1] if _patterns(before) & {b"~*", b"*"} else (*words[3:-1], pattern)
         session.command("ACL", "SETUSER", user, *rules)
         return "there already" if session.command("ACL", "GETUSER", user) == before else "granted"
-    finally:
-        session.close()
 
 
 def _patterns(user: Any) -> set[bytes]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.branch_table import BranchTable
-from antipode.errors import ConfigurationError
 from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility, unproven
 from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
@@ -113,34 +111,12 @@ class RedisShim(Shim, BranchTable):
         session.timeout = server.ask_timeout
         return session
 
-    # What the command line asks for; `target` is a URL or a client
+    # What the command line asks for; of a URL or a client
 
-    @classmethod
-    def epochs(cls, target: Any, key: str = marks.DEFAULT_KEY) -> list[EpochRecord]:
-        """The marks at a server, oldest epoch first."""
-        return doctor.list_epochs(target, key)
-
-    @classmethod
-    def settle(cls, target: Any, epoch: str, position: int | None = None, key: str = marks.DEFAULT_KEY) -> None:
-        """The operator's word that the store holds an ended epoch, whole or up to a position: a mark, at the primary.
-
-        Raises ConfigurationError for what is no epoch or has not ended, or at a server that is not the primary.
-        """
-        if not epoch or len(epoch) > 32 or set(epoch) - set("0123456789abcdef"):
-            raise ConfigurationError(
-                f"{epoch!r} is no Redis epoch: it is the first 16 hex digits of a replication id", code="AP513"
-            )
-        doctor.settle(target, epoch, marks.ALL if position is None else position, key)
-
-    @classmethod
-    def diagnose(cls, target: Any, key: str = marks.DEFAULT_KEY) -> list[Finding]:
-        """What of this server matters to Antipode: what would be unproven there, why, and what cures it."""
-        return doctor.diagnose(target, key)
-
-    @classmethod
-    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
-        """What the store needs at each of its servers: the right to read positions, and to keep marks."""
-        return preparing.preparations(url, wanted)
+    epochs = staticmethod(doctor.list_epochs)
+    settle = staticmethod(doctor.settle)
+    diagnose = staticmethod(doctor.diagnose)
+    preparations = staticmethod(preparing.preparations)
 
 
 class _Tracking:

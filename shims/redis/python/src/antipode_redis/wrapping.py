@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from datetime import timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, Unpack
 
 import redis
 import redis.asyncio
 import redis.asyncio.client
 import redis.client
-from antipode import logs
 from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.settings import Mode
+from antipode.join import ObjectWrapOptions, RegisterOptions, check_word, tell_silence, with_options
 from antipode.shim import Replicas, Store, StoreOptions, join_store
 
 from antipode_redis import marks
@@ -30,22 +28,15 @@ _C = TypeVar("_C", bound=redis.Redis | redis.asyncio.Redis)
 _PROBE_S = 1.0
 
 
+@with_options(ObjectWrapOptions)
 def wrap(
     client: _C,
     store: str,
     *,
-    replicas: Replicas = None,
-    wait_on_read: bool = False,
-    timeout: float | timedelta | None = None,
     rest: Literal["none", "field", "envelope"] = "none",
-    lineage_in: bool = True,
-    lineage_out: bool = True,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
     envelope_keys: str | None = None,
-    hash_keys: bool | None = None,
     marks_key: str = marks.DEFAULT_KEY,
+    **options: Unpack[ObjectWrapOptions],
 ) -> _C:
     """A copy of a redis-py client, sync or asyncio, that records its writes under the store's name.
 
@@ -64,40 +55,26 @@ def wrap(
     answer now is no error: what it lacks is then said when it is first used.
     """
     _check_client(client)
-    if rest not in ("none", "field", "envelope"):
-        raise ConfigurationError(f"rest={rest!r}: want none, field or envelope", code="AP501")
+    check_word("rest", rest, "none", "field", "envelope")
     if (rest == "envelope") != bool(envelope_keys):
         raise ConfigurationError("rest='envelope' and envelope_keys='post:*' (as for KEYS) go together", code="AP501")
     plain: Any = getattr(client, "_antipode_plain", None) or client
     pool = plain_pool(plain.connection_pool)
     source = source_of(plain)
     target, is_known = _leads_to(pool) if source is None else (target_of(plain), True)
-    options = StoreOptions(
-        replicas=replicas,
-        wait_on_read=wait_on_read,
-        timeout=timeout,
-        rest=rest,
-        lineage_in=lineage_in,
-        lineage_out=lineage_out,
-        on_unfit=on_unfit,
-        on_replica_out=on_replica_out,
-        mode=mode,
-        envelope_keys=envelope_keys,
-        hash_keys=hash_keys,
-        extra=_extra(marks_key),
-    )
+    given = StoreOptions(rest=rest, envelope_keys=envelope_keys, extra=_extra(marks_key), **options)
     facts = _probe(target, store, marks_key)
-    if facts.cluster and on_unfit == "raise":
+    if facts.cluster and given.on_unfit == "raise":
         raise UnfitStoreError(f"{target.address} {CLUSTER}. wrap(…, on_unfit='unproven') lets the service start")
-    joined = join_store(store, RedisShim, options)
+    joined = join_store(store, RedisShim, given)
     joined.agree_on_envelopes(envelope_keys)
     own_marker = marker(joined, target, marks_key)
     if facts.reached:
         own_marker.facts = facts
-    envelopes = Envelopes(store, options, pool.get_encoder()) if envelope_keys else None
-    binding = Binding(joined, target, own_marker, options, envelopes)
+    envelopes = Envelopes(store, given, pool.get_encoder()) if envelope_keys else None
+    binding = Binding(joined, target, own_marker, given, envelopes)
     wrapped: _C = _copy(plain, binding, own_marker)
-    listed = replicas is not None
+    listed = given.replicas is not None
     if source is None:
         name, meet = f"a {type(client).__name__}", Binding.meet_idle
         followed = joined.follow_client(binding, Binding.look, Binding.servers, name, listed=listed, meet=meet)
@@ -108,20 +85,16 @@ def wrap(
     return wrapped
 
 
+@with_options(RegisterOptions)
 def register(
     store: str,
     *,
     replicas: Replicas,
-    timeout: float | timedelta | None = None,
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
     marks_key: str = marks.DEFAULT_KEY,
+    **options: Unpack[RegisterOptions],
 ) -> Store:
     """This process waits for a store's servers, and never reads or writes it."""
-    options = StoreOptions(
-        replicas=replicas, timeout=timeout, on_replica_out=on_replica_out, mode=mode, extra=_extra(marks_key)
-    )
-    return join_store(store, RedisShim, options)
+    return join_store(store, RedisShim, StoreOptions(replicas=replicas, extra=_extra(marks_key), **options))
 
 
 def _extra(marks_key: str) -> dict[str, Any]:
@@ -154,11 +127,7 @@ def _probe(target: Target, store: str, key: str) -> Facts:
     try:
         session = Session(target, _PROBE_S)
     except Exception as error:
-        logs.info(
-            f"probe {store} {target.address}",
-            f"{store}: {target.address} does not answer yet ({error}); its rights are asked when it does",
-            code="AP507",
-        )
+        tell_silence(store, target.address, error, "its rights are asked")
         return Facts()
     try:
         return probe(session, store, key)
