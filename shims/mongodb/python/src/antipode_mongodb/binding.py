@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import Any, Final
 
 from antipode import logs
-from antipode.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
 from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock
-from antipode.lineage import EMPTY, Lineage
-from antipode.read import WrappedClient
+from antipode.lineage import Lineage
+from antipode.objects import ObjectClient
 from antipode.recent import Recent
-from antipode.scope import current_scope
 from antipode.shim import Server, Store, StoreOptions
-from antipode.writeid import Ordered
 from pymongo.errors import PyMongoError
 
 from antipode_mongodb.flavour import Flavour, examine
@@ -27,7 +23,7 @@ _MOST_CURSORS: Final = 256
 UNKNOWN: Final = Flavour("MongoDB", why_none="it has not answered yet")
 
 
-class Binding(WrappedClient):
+class Binding(ObjectClient):
     """One wrapped client. Safe among threads."""
 
     def __init__(
@@ -40,10 +36,9 @@ class Binding(WrappedClient):
         *,
         tombstones: bool | None,
     ) -> None:
-        super().__init__(store, options)
+        super().__init__(store, options, clock)
         self.server = server
         self.target = target
-        self.clock = clock
         self.tombstones = tombstones
         self.flavour: Flavour = UNKNOWN
         self.unfit = ""
@@ -129,32 +124,8 @@ class Binding(WrappedClient):
 
     # Writing
 
-    def observe_scope(self) -> None:
-        """The clock passes every version of this store that the scope depends on (SHIM-26)."""
-        scope = current_scope()
-        if scope is None or scope.recorded_lineage is EMPTY:
-            return
-        for write_id in scope.recorded_lineage.of_store(self.store.name):
-            if isinstance(write_id.version, Ordered) and not write_id.is_position:
-                self.clock.observe(write_id.version.counter)
-
     def version_after(self, seen: int | None) -> int | None:
         """A version greater than what was seen at a key; None where none is left above a forged one (SHIM-28)."""
         if seen is not None and not self.clock.observe(seen):
             return self.clock.above(seen)
         return self.clock.next()
-
-    def text_at_rest(self) -> str:
-        """The lineage that rests beside what the current scope writes; empty where none does."""
-        if self.options.rest == "none":
-            return ""
-        scope = current_scope()
-        return self.text_of(lineage_unscoped(self.store.options.lineage_out) if scope is None else scope.outgoing())
-
-    def text_of(self, lineage: Lineage) -> str:
-        """A lineage's text as it may rest in the store."""
-        return text_at_rest(lineage, self.store.options.lineage_out)
-
-    def lineage_of(self, texts: Sequence[str]) -> Lineage:
-        """The lineage that rests in these texts; what cannot be read is incomplete for the store (SHIM-14)."""
-        return lineage_at_rest(list(texts), self.store.name, self.store.options.lineage_in)

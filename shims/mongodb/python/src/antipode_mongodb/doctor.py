@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, Final
 
-from antipode.administration import EpochRecord, Finding, Level
+from antipode.administration import EpochRecord, Finding, Level, no_answer
 from antipode.errors import UnfitStoreError
 from pymongo.errors import OperationFailure, PyMongoError
 
@@ -16,28 +17,26 @@ from antipode_mongodb.targets import target_of
 _TIMEOUT_S: Final = 5.0
 _MOST_DATABASES: Final = 50
 _OWN: Final = frozenset({"admin", "config", "local", marks.DATABASE})
-_ASK_AGAIN: Final = "see that the address, the login and the network are right, and ask again"
 
 
 def diagnose(target: Any) -> list[Finding]:
     """Asks a server; never raises for what is wrong with it."""
-    client = target_of(target).connect(_TIMEOUT_S)
-    try:
+    with closing(target_of(target).connect(_TIMEOUT_S)) as client:
         try:
-            flavour = examine(client, "the store")
-        except UnfitStoreError as error:
-            return [Finding(Level.UNPROVEN, str(error), "wrap() refuses it", "see there", code="AP208")]
-        except OperationFailure as error:
-            return [
-                Finding(Level.UNKNOWN, f"may not be asked: {error}", "nothing can be said of it", GRANT, code="AP203")
-            ]
-        return [*_of_server(client, flavour), *_of_databases(client, flavour)]
-    except (OSError, PyMongoError) as error:
-        why = "barriers leave it out and are not complete"
-        words = str(error) if isinstance(error, NotReadyError) else f"does not answer: {type(error).__name__}"
-        return [Finding(Level.UNKNOWN, words, why, _ASK_AGAIN, code="AP706")]
-    finally:
-        client.close()
+            return _findings(client)
+        except (OSError, PyMongoError) as error:
+            words = str(error) if isinstance(error, NotReadyError) else f"does not answer: {type(error).__name__}"
+            return [no_answer(words, "the login and the network")]
+
+
+def _findings(client: Any) -> list[Finding]:
+    try:
+        flavour = examine(client, "the store")
+    except UnfitStoreError as error:
+        return [Finding(Level.UNPROVEN, str(error), "wrap() refuses it", "see there", code="AP208")]
+    except OperationFailure as error:
+        return [Finding(Level.UNKNOWN, f"may not be asked: {error}", "nothing can be said of it", GRANT, code="AP203")]
+    return [*_of_server(client, flavour), *_of_databases(client, flavour)]
 
 
 def _of_server(client: Any, flavour: Flavour) -> Iterator[Finding]:
@@ -98,13 +97,10 @@ def _of_databases(client: Any, flavour: Flavour) -> Iterator[Finding]:
 
 def epochs(target: Any) -> list[EpochRecord]:
     """What was settled of other replica sets, and the history of this one, up to its committed time."""
-    client = target_of(target).connect(_TIMEOUT_S)
-    try:
+    with closing(target_of(target).connect(_TIMEOUT_S)) as client:
         flavour = examine(client, "the store")
         if not flavour.positions:
             return []
         settled = marks.settled(client).items()
         own = EpochRecord(flavour.epoch, judging._committed_time(client, None, 0) or 0, current=True)
         return [*(EpochRecord(epoch, counter, detail="settled by hand") for epoch, counter in settled), own]
-    finally:
-        client.close()

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from antipode import wire
+from antipode.objects import deletion_of, is_content
 from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, Ordered, WriteId
 from bson.timestamp import Timestamp
@@ -15,8 +16,7 @@ from antipode_mongodb import marks, tombstones
 from antipode_mongodb.fields import NAME_AND_VERSION, identity_of, is_chain, version_of
 from antipode_mongodb.flavour import NO_MAJORITY_YET, Flavour, counter_of, time_of
 from antipode_mongodb.keys import Name, key_octets, parse_key
-from antipode_mongodb.reading import content_version, is_content
-from antipode_mongodb.writing import deletion_of
+from antipode_mongodb.reading import content_version
 
 _AT_ONCE: Final = 200
 _BUSY: Final = ("conflict with recovery", "recovery conflict", "canceling statement")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from antipode.administration import SETTLED
+from antipode.administration import SETTLED, not_at_primary, not_ended
 from antipode.errors import ConfigurationError
 from pymongo import ReadPreference, WriteConcern
 from pymongo.errors import NotPrimaryError
@@ -14,7 +14,7 @@ from pymongo.read_concern import ReadConcern
 
 from antipode_mongodb.fields import stored, version_of
 from antipode_mongodb.flavour import examine
-from antipode_mongodb.targets import Target
+from antipode_mongodb.targets import target_of
 
 DATABASE: Final = "antipode"
 COLLECTION: Final = "epochs"
@@ -35,11 +35,12 @@ def settled(client: Any, epochs: Iterable[str] | None = None) -> Mapping[str, in
     return {epoch: counter for epoch, counter in found.items() if counter is not None}
 
 
-def settle(target: Target, epoch: str, position: int | None) -> None:
+def settle(what: Any, epoch: str, position: int | None = None) -> None:
     """Writes down, at the primary, up to where the data of another replica set is in this one; it only ever grows.
 
     Raises ConfigurationError for what cannot be settled, and PyMongo's errors.
     """
+    target = target_of(what)
     if not _EPOCH.fullmatch(epoch):
         raise ConfigurationError(
             f"{epoch!r} is no epoch of MongoDB: it is a replica set's id, 24 hexadecimal digits. Versions of documents "
@@ -62,12 +63,10 @@ def settle(target: Target, epoch: str, position: int | None) -> None:
                 code="AP513",
             )
         if epoch == flavour.epoch:  # a set's id stays as long as the set, so it is this one's when the mark is written
-            raise ConfigurationError(
-                f"{target} is written in this epoch now: only one that has ended can be settled", code="AP513"
-            )
+            raise not_ended(target)
         marks = client[DATABASE].get_collection(COLLECTION, write_concern=_MAJORITY)
         marks.update_one({"_id": epoch}, {"$max": {_COUNTER: stored(position)}}, upsert=True)
     except NotPrimaryError as error:
-        raise ConfigurationError(f"{target} is a secondary: settle an epoch at the primary", code="AP512") from error
+        raise not_at_primary(target, "secondary") from error
     finally:
         client.close()

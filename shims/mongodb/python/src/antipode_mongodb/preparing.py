@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from antipode.administration import Step, Wanted
 from antipode.errors import ConfigurationError, UnfitStoreError
@@ -50,9 +51,8 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
 
 def _make(target: Target, database: str) -> str:
     """Makes the collection with its index; one that is there stays as it is."""
-    client = target.connect(_TIMEOUT_S)
-    try:
-        if _is_replica_set(target):
+    with closing(target.connect(_TIMEOUT_S)) as client:
+        if _is_replica_set(client):
             return "not needed: its writes have positions"
         if tombstones.are_on(client, database):
             return "there already"
@@ -63,30 +63,23 @@ def _make(target: Target, database: str) -> str:
                 raise ConfigurationError(_PRIMARY, code="AP512") from error
             raise
         return "created"
-    finally:
-        client.close()
 
 
-def _is_replica_set(target: Target) -> bool:
-    client = target.connect(_TIMEOUT_S)
+def _is_replica_set(client: Any) -> bool:
     try:
         return examine(client, "the store").positions
     except UnfitStoreError as error:
         raise ConfigurationError(str(error.args[0]), code=error.code) from error
-    finally:
-        client.close()
 
 
 def _grant(target: Target, user: str) -> str:
-    client = target.connect(_TIMEOUT_S)
-    try:
-        client.admin.command("grantRolesToUser", user, roles=[{"role": "clusterMonitor", "db": "admin"}])
-    except OperationFailure as error:
-        if error.code == _NOT_FOUND:
-            return "not needed: this server has no such right"
-        if error.code == 11:
-            raise ConfigurationError(f"there is no user {user}", code="AP707") from error
-        raise
-    finally:
-        client.close()
+    with closing(target.connect(_TIMEOUT_S)) as client:
+        try:
+            client.admin.command("grantRolesToUser", user, roles=[{"role": "clusterMonitor", "db": "admin"}])
+        except OperationFailure as error:
+            if error.code == _NOT_FOUND:
+                return "not needed: this server has no such right"
+            if error.code == 11:
+                raise ConfigurationError(f"there is no user {user}", code="AP707") from error
+            raise
     return "granted"

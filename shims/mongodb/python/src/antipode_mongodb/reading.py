@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any
@@ -11,6 +10,7 @@ import bson
 from antipode.both_ways import BlockingCall, Steps
 from antipode.errors import UnfitStoreError
 from antipode.lineage import EMPTY, Lineage
+from antipode.objects import content_mark
 from antipode.read import Read
 from antipode.settings import Mode
 from antipode.verdict import unproven
@@ -160,12 +160,7 @@ def content_version(document: Mapping[str, Any], codec: CodecOptions[Any] | None
         octets = bson.encode(kept, codec_options=codec or CodecOptions())
     except (BSONError, TypeError, ValueError, OverflowError):
         return None
-    return Opaque("h" + hashlib.sha256(octets).hexdigest()[:32])
-
-
-def is_content(version: Opaque) -> bool:
-    """Whether a version is a digest of what a document holds."""
-    return len(version.mark) == 33 and version.mark.startswith("h")
+    return content_mark(octets)
 
 
 class Seen:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, ClassVar, Final
 
-from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock
 from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility, not_yet, unproven
@@ -115,29 +114,10 @@ class MongoShim(Shim):
 
     # What the command line asks for
 
-    @classmethod
-    def diagnose(cls, target: Any) -> list[Finding]:
-        """What of this server matters to Antipode: what would be unproven there, why, and what cures it."""
-        return doctor.diagnose(target)
-
-    @classmethod
-    def epochs(cls, target: Any) -> list[EpochRecord]:
-        """The replica set's own history, where it has one, and what was settled of others."""
-        return doctor.epochs(target)
-
-    @classmethod
-    def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
-        """The operator's word that a replica set holds another one's history up to a position: a mark, at the primary.
-
-        Raises ConfigurationError without a position, for what is no epoch or has not ended, at a secondary, and where
-        documents have versions, which are of no epoch.
-        """
-        marks.settle(target_of(target), epoch, position)
-
-    @classmethod
-    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
-        """What the store's databases need: collections for tombstones, and rights."""
-        return preparing.preparations(url, wanted)
+    epochs = staticmethod(doctor.epochs)
+    settle = staticmethod(marks.settle)
+    diagnose = staticmethod(doctor.diagnose)
+    preparations = staticmethod(preparing.preparations)
 
 
 class _Session:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any, Literal, TypeVar, cast
+from dataclasses import replace
+from typing import Any, Literal, TypeVar, Unpack, cast
 
-from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.settings import Mode
+from antipode.errors import UnfitStoreError
+from antipode.join import ObjectWrapOptions, RegisterOptions, check_word, with_options
 from antipode.shim import Replicas, Store, StoreOptions, join_store
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
@@ -24,21 +24,14 @@ from antipode_mongodb.targets import is_client, member, whole
 _C = TypeVar("_C")
 
 
+@with_options(ObjectWrapOptions)
 def wrap(
     client: _C,
     store: str,
     *,
-    replicas: Replicas = None,
-    wait_on_read: bool = False,
     rest: Literal["none", "field"] = "field",
     tombstones: bool | None = None,
-    lineage_in: bool = True,
-    lineage_out: bool = True,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
-    timeout: float | timedelta | None = None,
-    mode: Mode | str | None = None,
-    hash_keys: bool | None = None,
+    **options: Unpack[ObjectWrapOptions],
 ) -> _C:
     """A copy of a client, database or collection of PyMongo, sync or async, that records its writes.
 
@@ -53,8 +46,7 @@ def wrap(
     Raises ConfigurationError for options that cannot be, UnfitStoreError for a server that is not fit. A server that
     does not answer now is no error.
     """
-    if rest not in ("none", "field"):
-        raise ConfigurationError(f"rest={rest!r}: want field or none", code="AP501")
+    check_word("rest", rest, "field", "none")
     if isinstance(client, Collection | AsyncCollection):
         owner: Any = client.database.client
     elif isinstance(client, Database | AsyncDatabase):
@@ -65,51 +57,34 @@ def wrap(
         raise TypeError(f"wrap() takes a client, database or collection of PyMongo, not {type(client).__name__}")
     plain = getattr(owner, "_antipode_plain", owner) if hasattr(type(owner), "_antipode_plain") else owner
     look_at_constructors()
-    options = StoreOptions(
-        replicas=replicas if replicas is not None else _members(plain),
-        wait_on_read=wait_on_read,
-        timeout=timeout,
-        rest=rest,
-        lineage_in=lineage_in,
-        lineage_out=lineage_out,
-        on_unfit=on_unfit,
-        on_replica_out=on_replica_out,
-        mode=mode,
-        hash_keys=hash_keys,
-    )
-    joined = join_store(store, MongoShim, options)
+    given = StoreOptions(rest=rest, **options)
+    if given.replicas is None:
+        given = replace(given, replicas=_members(plain))
+    joined = join_store(store, MongoShim, given)
     seeds = sorted(plain._topology_settings.seeds)
     own = member(plain, seeds[0])
     server = (
-        joined.use_server(own, own.address, listed=options.replicas is not None)
+        joined.use_server(own, own.address, listed=given.replicas is not None)
         if len(seeds) == 1
         else joined.servers()[0]
     )
-    binding = Binding(
-        joined,
-        options,
-        server,
-        whole(plain),
-        cast(MongoShim, joined.shim).clock,
-        tombstones=tombstones,
-    )
+    clock = cast(MongoShim, joined.shim).clock
+    binding = Binding(joined, given, server, whole(plain), clock, tombstones=tombstones)
     binding.learn(plain)
     if tombstones and not binding.flavour.positions and client is not owner:
         _need_tombstones(binding, cast(Any, client))
     return cast(_C, _copy(client, plain, binding))
 
 
+@with_options(RegisterOptions)
 def register(
     store: str,
     *,
     replicas: Replicas,
-    timeout: float | timedelta | None = None,
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
+    **options: Unpack[RegisterOptions],
 ) -> Store:
     """This process waits for a store's servers, and never reads or writes it."""
-    options = StoreOptions(replicas=replicas, timeout=timeout, on_replica_out=on_replica_out, mode=mode)
-    return join_store(store, MongoShim, options)
+    return join_store(store, MongoShim, StoreOptions(replicas=replicas, **options))
 
 
 def _members(client: Any) -> Any:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from antipode.both_ways import BlockingCall, Steps
+from antipode.objects import deleted_version
 from antipode.shim import Write
-from antipode.writeid import Opaque, Ordered
+from antipode.writeid import Ordered
 from bson.codec_options import CodecOptions
 from pymongo.collection import ReturnDocument
 from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError, WriteError
@@ -370,14 +371,3 @@ def bury(at: At, write: Write, name: Any, there: Ordered | None, *, surely: bool
     except (PyMongoError, OSError) as error:  # the application's own operation was done
         reason = "rights" if is_refusal(error) else "tombstone"
         incomplete([write], at.store, reason, f"a tombstone cannot be written ({type(error).__name__})")
-
-
-def deleted_version(counter: int) -> Opaque:
-    """The version of a deletion that left no tombstone: it is unproven until something later is seen (SHIM-16)."""
-    return Opaque(f"d{counter}")
-
-
-def deletion_of(version: Opaque) -> int | None:
-    """The counter of a deletion that left no tombstone."""
-    text = version.mark.removeprefix("d")
-    return int(text) if version.mark.startswith("d") and text.isdecimal() else None
