@@ -6,6 +6,7 @@ import time
 from typing import Any, Final
 
 from antipode import logs
+from antipode.join import tell_silence
 from antipode.read import WrappedClient
 from antipode.shim import Server
 from antipode.store import Store, StoreOptions
@@ -82,11 +83,7 @@ def facts_of(store: Store, target: Target, *, fresh: bool = True) -> Facts:
         finally:
             connection._force_close()
     except Exception as error:
-        logs.info(
-            f"probe {store.name} {target.address}",
-            f"{store.name}: {target.address} does not answer yet ({error}); its settings are asked for when it does",
-            code="AP507",
-        )
+        tell_silence(store.name, target.address, error, "its settings are asked for")
         return facts
     shim.facts[target.address] = (time.monotonic(), facts)
     return facts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Final
+from contextlib import closing, suppress
+from typing import Any, Final
 
 import pymysql
-from antipode.administration import SETTLED, EpochRecord, Finding, Level
+from antipode.administration import SETTLED, EpochRecord, Finding, Level, no_answer, not_at_primary, not_ended
 from antipode.errors import ConfigurationError
 
 from antipode_mysql import branch_rows, probe
@@ -17,19 +17,14 @@ from antipode_mysql.membership import Members
 from antipode_mysql.mysql import MYSQL, sees_filters
 from antipode_mysql.probe import Facts
 from antipode_mysql.session import MARKS, LoginRefusedError, Session, connect, marks
-from antipode_mysql.targets import Target
+from antipode_mysql.targets import Target, target_of
 
 _TIMEOUT_S: Final = 5.0
 _ENDLESS: Final = "settled without an end, which counts for nothing: settle it anew with --position N"
 
 
-@contextmanager
-def _session(target: Target) -> Iterator[Session]:
-    session = Session(target, _TIMEOUT_S)
-    try:
-        yield session
-    finally:
-        session.close()
+def _session(target: Target) -> closing[Session]:
+    return closing(Session(target, _TIMEOUT_S))
 
 
 def _state(session: Session) -> State:
@@ -37,9 +32,9 @@ def _state(session: Session) -> State:
     return State(state or "")
 
 
-def list_epochs(target: Target) -> list[EpochRecord]:
+def list_epochs(what: Any) -> list[EpochRecord]:
     """The epochs that a server has, and those that were settled by hand."""
-    with _session(target) as session:
+    with _session(target_of(what)) as session:
         if session.flavour is MYSQL:
             return _of_sets(session)
         state, settled = _state(session), marks(session)
@@ -78,8 +73,12 @@ def _members(session: Session) -> Members:
     return seen
 
 
-def settle(target: Target, epoch: str, position: int | None) -> None:
-    """Writes down, at the primary, that an ended epoch is wholly there."""
+def settle(what: Any, epoch: str, position: int | None = None) -> None:
+    """Write down, at the primary, that an ended epoch is there, whole or up to a position: an operator says so.
+
+    Raises ConfigurationError for what is no epoch or has not ended, or at a server that is not the primary.
+    """
+    target = target_of(what)
     with _session(target) as session:
         if not session.flavour.is_epoch(epoch):
             words = session.flavour.epoch_words
@@ -113,11 +112,9 @@ def _settled_set(session: Session, target: Target, epoch: str) -> tuple[str, str
     """Refuses what must not be settled at a MySQL server; a condition to write under, and its word."""
     [(read_only,)] = session.rows("SELECT @@GLOBAL.read_only")
     if int(read_only) or _follows(session, target):
-        raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary", code="AP512")
+        raise not_at_primary(target)
     if server_of(epoch) in (_members(session).server, _members(session).writer):
-        raise ConfigurationError(
-            f"{target} is written in this epoch now: only one that has ended can be settled", code="AP513"
-        )
+        raise not_ended(target)
     return "LEFT(REPLACE(@@GLOBAL.server_uuid, '-', ''), 16) <> %s", server_of(epoch)
 
 
@@ -144,20 +141,18 @@ def _settled_log(session: Session, target: Target, epoch: str) -> tuple[str, int
         "information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING')"
     )
     if int(read_only) or str(running) != "0":
-        raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary", code="AP512")
+        raise not_at_primary(target)
     last = _state(session).last(named[0])
     if named[1] == int(server_id) or (last is not None and last.server == named[1]):
-        raise ConfigurationError(
-            f"{target} is written in this epoch now: only one that has ended can be settled", code="AP513"
-        )
+        raise not_ended(target)
     return "@@GLOBAL.server_id <> %s", named[1]
 
 
-def diagnose(target: Target) -> list[Finding]:
+def diagnose(what: Any) -> list[Finding]:
     """Asks a server; never raises for what is wrong with it."""
+    target = target_of(what)
     try:
-        connection = connect(target, _TIMEOUT_S)
-        try:
+        with closing(connect(target, _TIMEOUT_S)) as connection:
             facts = probe.ask(connection)
             found = list(_of_facts(facts))
             if facts.is_on("log_bin"):
@@ -166,18 +161,8 @@ def diagnose(target: Target) -> list[Finding]:
                     found += [*_of_channels(session), *_of_views(session)]
                     found.append(_of_branches(session))
             return found
-        finally:
-            connection.close()
     except Exception as error:
-        return [
-            Finding(
-                Level.UNKNOWN,
-                str(error) if isinstance(error, LoginRefusedError) else f"does not answer: {error}",
-                "barriers leave it out and are not complete",
-                "see that the address, the user and the server's state are right, and ask again",
-                code="AP706",
-            )
-        ]
+        return [no_answer(error if isinstance(error, LoginRefusedError) else f"does not answer: {error}")]
 
 
 def _of_facts(facts: Facts) -> Iterator[Finding]:

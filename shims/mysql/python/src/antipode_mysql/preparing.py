@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final
 
 import pymysql
@@ -60,8 +61,7 @@ def _step(target: Target, statement: str, why: str) -> Step:
 
 def _runner(target: Target, statement: str) -> Callable[[], str]:
     def run() -> str:
-        connection = target.connect(_TIMEOUT_S)
-        try:
+        with closing(target.connect(_TIMEOUT_S)) as connection:
             if target.database:
                 connection.select_db(target.database)
             with connection.cursor() as cursor:
@@ -72,8 +72,6 @@ def _runner(target: Target, statement: str) -> Callable[[], str]:
                     if error.args[0] != column.THERE:  # it was run before
                         raise
             return "done"
-        finally:
-            connection.close()
 
     return run
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pymysql
-from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.branch_table import BranchTable
 from antipode.branch_writer import TIMEOUT_S
 from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility
@@ -145,25 +144,7 @@ class MySQLShim(Shim, BranchTable):
 
     # What the command line asks for
 
-    @classmethod
-    def epochs(cls, target: Any) -> list[EpochRecord]:
-        """What a server's binary log and the table of settled epochs say."""
-        return doctor.list_epochs(target_of(target))
-
-    @classmethod
-    def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
-        """The operator's word that the store holds an ended epoch, whole or up to a position: a row, at the primary.
-
-        Raises ConfigurationError for what is no epoch or has not ended, or at a server that is not the primary.
-        """
-        doctor.settle(target_of(target), epoch, position)
-
-    @classmethod
-    def diagnose(cls, target: Any) -> list[Finding]:
-        """What of this server matters to Antipode: what would be unproven there, why, and what cures it."""
-        return doctor.diagnose(target_of(target))
-
-    @classmethod
-    def preparations(cls, url: str, wanted: Wanted) -> list[Step]:
-        """What `antipode init` prints: the table of settled epochs, and lineages beside rows for a table."""
-        return preparing.steps(url, wanted)
+    epochs = staticmethod(doctor.list_epochs)
+    settle = staticmethod(doctor.settle)
+    diagnose = staticmethod(doctor.diagnose)
+    preparations = staticmethod(preparing.steps)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, Unpack
 
 import pymysql
-from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.settings import Mode
+from antipode.errors import UnfitStoreError
+from antipode.join import JoinOptions, WrapOptions, check_word, flags, with_options
 from antipode.shim import Replicas, Store, StoreOptions, join_store
 
 from antipode_mysql import pymysql_client
@@ -20,21 +19,15 @@ from antipode_mysql.targets import Target, target_of
 _C = TypeVar("_C")
 
 
+@with_options(WrapOptions)
 def wrap(
     client: _C,
     store: str,
     *,
-    replicas: Replicas = None,
     fresh_server_ids: bool = False,
     relaxed_durability: bool = False,
-    wait_on_read: bool = False,
-    timeout: float | timedelta | None = None,
     rest: Literal["none", "native"] = "none",
-    lineage_in: bool = True,
-    lineage_out: bool = True,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
+    **options: Unpack[WrapOptions],
 ) -> _C:
     """A connection that records its writes under the store's name, and shares all state with the one passed in.
 
@@ -53,53 +46,28 @@ def wrap(
 
     Raises ConfigurationError for options that cannot be, UnfitStoreError for servers that answer now and are unfit.
     """
-    if rest not in ("none", "native"):
-        raise ConfigurationError(f"rest={rest!r}: want none or native", code="AP501")
-    options = StoreOptions(
-        replicas=replicas,
-        wait_on_read=wait_on_read,
-        timeout=timeout,
-        rest=rest,
-        lineage_in=lineage_in,
-        lineage_out=lineage_out,
-        on_unfit=on_unfit,
-        on_replica_out=on_replica_out,
-        mode=mode,
-        extra=_extra(fresh_server_ids=fresh_server_ids, relaxed_durability=relaxed_durability),
-    )
-    wrapped: _C = _wrapped(client, store, options)
+    check_word("rest", rest, "none", "native")
+    extra = flags(fresh_server_ids=fresh_server_ids, relaxed_durability=relaxed_durability)
+    wrapped: _C = _wrapped(client, store, StoreOptions(rest=rest, extra=extra, **options))
     return wrapped
 
 
+@with_options(JoinOptions)
 def register(
     store: str,
     *,
     replicas: Replicas,
     fresh_server_ids: bool = False,
     relaxed_durability: bool = False,
-    timeout: float | timedelta | None = None,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
+    **options: Unpack[JoinOptions],
 ) -> Store:
     """This process waits for a store's servers, and never reads or writes it. The options are `wrap`'s."""
-    options = StoreOptions(
-        replicas=replicas,
-        timeout=timeout,
-        on_unfit=on_unfit,
-        on_replica_out=on_replica_out,
-        mode=mode,
-        extra=_extra(fresh_server_ids=fresh_server_ids, relaxed_durability=relaxed_durability),
-    )
-    joined = join_store(store, MySQLShim, options)
-    if on_unfit == "raise":
+    extra = flags(fresh_server_ids=fresh_server_ids, relaxed_durability=relaxed_durability)
+    given = StoreOptions(replicas=replicas, extra=extra, **options)
+    joined = join_store(store, MySQLShim, given)
+    if given.on_unfit == "raise":
         _refuse_unfit(joined, [])
     return joined
-
-
-def _extra(**statements: bool) -> dict[str, Any]:
-    """Return the operator's statements that are made."""
-    return {name: True for name, made in statements.items() if made}
 
 
 def _wrapped(client: Any, store: str, options: StoreOptions, *, is_named: bool = False) -> Any:
