@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, Final
 
 from antipode.administration import Finding, Level
@@ -28,24 +30,23 @@ def diagnose(target: Any) -> list[Finding]:
     return [*_server(facts), *_settings(facts), *_history(place, facts)]
 
 
-def _server(facts: Facts) -> list[Finding]:
+def _server(facts: Facts) -> Iterator[Finding]:
     version = f"PostgreSQL {facts.version // 10000}"
     if facts.recovering:
-        return [Finding(Level.OK, f"role: hot standby, {version}"), _link(facts)]
-    found = [Finding(Level.OK, f"role: primary, {version}")]
+        yield Finding(Level.OK, f"role: hot standby, {version}")
+        yield _link(facts)
+        return
+    yield Finding(Level.OK, f"role: primary, {version}")
     if facts.replicas:
-        found.append(Finding(Level.OK, f"standbys that follow it: {facts.replicas}"))
+        yield Finding(Level.OK, f"standbys that follow it: {facts.replicas}")
     else:
-        found.append(
-            Finding(
-                Level.WARNING,
-                "standbys that follow it: none",
-                "Barriers elsewhere wait for servers that get nothing.",
-                "Make a standby (pg_basebackup -R). A logical subscriber is none: its positions are its own.",
-                code="AP516",
-            )
+        yield Finding(
+            Level.WARNING,
+            "standbys that follow it: none",
+            "Barriers elsewhere wait for servers that get nothing.",
+            "Make a standby (pg_basebackup -R). A logical subscriber is none: its positions are its own.",
+            code="AP516",
         )
-    return found
 
 
 def _link(facts: Facts) -> Finding:
@@ -71,113 +72,93 @@ def _link(facts: Facts) -> Finding:
     return Finding(Level.OK, f"log: comes from its primary{behind}")
 
 
-def _settings(facts: Facts) -> list[Finding]:
-    found: list[Finding] = []
+def _settings(facts: Facts) -> Iterator[Finding]:
     if facts.pooler:
         bad = facts.pooler != "session"
-        found.append(
-            Finding(
-                Level.UNPROVEN if bad else Level.OK,
-                f"a pooler in {facts.pooler} mode is before it",
-                "A statement and the question for its position may go to different servers." if bad else "",
-                "pool_mode = session for this database, or connect to the server." if bad else "",
-                code="AP208",
-            )
+        yield Finding(
+            Level.UNPROVEN if bad else Level.OK,
+            f"a pooler in {facts.pooler} mode is before it",
+            "A statement and the question for its position may go to different servers." if bad else "",
+            "pool_mode = session for this database, or connect to the server." if bad else "",
+            code="AP208",
         )
     if facts.relaxed:
-        found.append(
-            Finding(
-                Level.UNPROVEN,
-                f"{facts.relaxed}: off",
-                "After a crash it may say that it has what it lost: it is refused, but with relaxed_durability=True.",
-                f"{facts.relaxed} = on.",
-                code="AP208",
-            )
+        yield Finding(
+            Level.UNPROVEN,
+            f"{facts.relaxed}: off",
+            "After a crash it may say that it has what it lost: it is refused, but with relaxed_durability=True.",
+            f"{facts.relaxed} = on.",
+            code="AP208",
         )
     if facts.unsure:
         names = ", ".join(sorted({name for _, name in facts.unsure})[:5])
-        found.append(
-            Finding(
-                Level.OK,
-                f"texts that look like reads and may write: what names {names}{' …' if len(facts.unsure) > 5 else ''}",
-                "Known when a client is wrapped: the server is asked at the commit whether they wrote.",
-            )
+        yield Finding(
+            Level.OK,
+            f"texts that look like reads and may write: what names {names}{' …' if len(facts.unsure) > 5 else ''}",
+            "Known when a client is wrapped: the server is asked at the commit whether they wrote.",
         )
     if facts.wal_level == "minimal":
-        found.append(
-            Finding(
-                Level.UNPROVEN,
-                "wal_level: minimal",
-                "No standby can follow it.",
-                "wal_level = replica, restart.",
-                code="AP208",
-            )
+        yield Finding(
+            Level.UNPROVEN,
+            "wal_level: minimal",
+            "No standby can follow it.",
+            "wal_level = replica, restart.",
+            code="AP208",
         )
     else:
-        found.append(Finding(Level.OK, f"wal_level: {facts.wal_level}"))
+        yield Finding(Level.OK, f"wal_level: {facts.wal_level}")
     if facts.synchronous == "off":
-        found.append(
-            Finding(
-                Level.WARNING,
-                "synchronous_commit: off",
-                "A crash may lose what was committed: each recorded write is flushed by a small commit behind it.",
-                f"ALTER ROLE {facts.user} SET synchronous_commit = on, or wrap(async_commits='incomplete').",
-                code="AP509",
-            )
+        yield Finding(
+            Level.WARNING,
+            "synchronous_commit: off",
+            "A crash may lose what was committed: each recorded write is flushed by a small commit behind it.",
+            f"ALTER ROLE {facts.user} SET synchronous_commit = on, or wrap(async_commits='incomplete').",
+            code="AP509",
         )
     else:
-        found.append(Finding(Level.OK, f"synchronous_commit: {facts.synchronous}"))
-    return found
+        yield Finding(Level.OK, f"synchronous_commit: {facts.synchronous}")
 
 
-def _history(place: Target, facts: Facts) -> list[Finding]:
-    look = Look(place, "STORE", _TIMEOUT_S, unique_timelines=False)
+def _history(place: Target, facts: Facts) -> Iterator[Finding]:
     init = _INIT.format(user=facts.user)
-    try:
-        found = _ownership(look.session, init)
+    with closing(Look(place, "STORE", _TIMEOUT_S, unique_timelines=False)) as look:
+        yield from _ownership(look.session, init)
         try:
             seen = look.look()
         except Refused as error:
             words = f"timeline: {error}"
-            return [*found, Finding(Level.UNPROVEN, words, "Nothing can be proved here.", f"Run: {init}", code="AP203")]
+            yield Finding(Level.UNPROVEN, words, "Nothing can be proved here.", f"Run: {init}", code="AP203")
+            return
         if not seen.histories:
-            found.append(
-                Finding(
-                    Level.UNPROVEN,
-                    "timeline: hidden from this user",
-                    "Nothing can be proved here.",
-                    f"Run: {init}",
-                    code="AP203",
-                )
+            yield Finding(
+                Level.UNPROVEN,
+                "timeline: hidden from this user",
+                "Nothing can be proved here.",
+                f"Run: {init}",
+                code="AP203",
             )
         elif len(seen.histories) > 1:
-            found.append(
-                Finding(
-                    Level.WARNING,
-                    "timeline: not certain, its receiver is down",
-                    "Only what holds on every timeline that it may follow is proved.",
-                    "Look at primary_conninfo and at the primary.",
-                    code="AP705",
-                )
+            yield Finding(
+                Level.WARNING,
+                "timeline: not certain, its receiver is down",
+                "Only what holds on every timeline that it may follow is proved.",
+                "Look at primary_conninfo and at the primary.",
+                code="AP705",
             )
         else:
             timelines = ", ".join(str(history.timeline) for history in seen.histories)
-            found.append(Finding(Level.OK, f"timeline: {timelines}, at {lsn_of(seen.reached)}"))
+            yield Finding(Level.OK, f"timeline: {timelines}, at {lsn_of(seen.reached)}")
         if facts.marks:
-            found.append(Finding(Level.OK, "epochs: the table is there, and its user may use it"))
+            yield Finding(Level.OK, "epochs: the table is there, and its user may use it")
         else:
-            found.append(
-                Finding(
-                    Level.UNPROVEN,
-                    "epochs: no table, or no right to it",
-                    "After a failover positions of its user are unproven.",
-                    f"Run: {init}",
-                    code="AP508",
-                )
+            yield Finding(
+                Level.UNPROVEN,
+                "epochs: no table, or no right to it",
+                "After a failover positions of its user are unproven.",
+                f"Run: {init}",
+                code="AP508",
             )
-        return [*found, _branches(branch_rows.usable(look.session), facts)]
-    finally:
-        look.close()
+        yield _branches(branch_rows.usable(look.session), facts)
 
 
 def _ownership(session: Session, init: str) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any, Final
 
 from antipode.administration import SETTLED, EpochRecord
@@ -20,9 +21,7 @@ _SETTLE: Final = """INSERT INTO antipode.epochs (system, timeline, word, counter
 
 def list_epochs(target: Any) -> list[EpochRecord]:
     """The epochs in the server's table, with what it can prove of each."""
-    place = target_of(target)
-    look = Look(place, "STORE", _TIMEOUT_S, unique_timelines=False)
-    try:
+    with closing(Look(target_of(target), "STORE", _TIMEOUT_S, unique_timelines=False)) as look:
         look.read_marks()
         seen = look.look()
         proved = seen.proved()
@@ -34,8 +33,6 @@ def list_epochs(target: Any) -> list[EpochRecord]:
             foreign = "" if int(system or 0) == seen.system else ", of another system"
             records.append(EpochRecord(name, at, name == seen.epoch, f"since {made_at}{foreign}"))
         return records
-    finally:
-        look.close()
 
 
 def settle(target: Any, name: str, counter: int | None = None) -> None:
@@ -46,8 +43,7 @@ def settle(target: Any, name: str, counter: int | None = None) -> None:
     epoch = epoch_of(name)
     if epoch is None:
         raise ValueError(f"{name!r} is no epoch of PostgreSQL: it is system, timeline and word, such as s-2-8fcbaf")
-    session = Session(target_of(target), _TIMEOUT_S)
-    try:
+    with closing(Session(target_of(target), _TIMEOUT_S)) as session:
         if session.row("SELECT pg_is_in_recovery()")[0] == "t":
             raise ValueError("it is a standby: settle at the primary")
         system, timeline = session.row(
@@ -69,5 +65,3 @@ def settle(target: Any, name: str, counter: int | None = None) -> None:
                 counter=SETTLED if counter is None else counter,
             )
         )
-    finally:
-        session.close()

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import psycopg
-from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.branch_table import BranchTable
 from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
 from antipode.store import Store
@@ -143,29 +142,13 @@ class PostgresqlShim(Shim, BranchTable):
         look.set_timeout(server.ask_timeout)
         return look
 
-    # What the command line asks for; `target` is a URL
+    # What the command line asks for, of a URL
 
-    @classmethod
-    def epochs(cls, target: Any) -> list[EpochRecord]:
-        """The epochs in the server's table, oldest first."""
-        return operating.list_epochs(target)
-
-    @classmethod
-    def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
-        """The operator's word that the store holds an ended epoch: a row, at the primary. Raises ValueError."""
-        operating.settle(target, epoch, position)
-
-    @classmethod
-    def diagnose(cls, target: Any) -> list[Finding]:
-        """What of this server matters to Antipode: what would be unproven there, why, and what cures it."""
-        return doctor.diagnose(target)
-
+    epochs = staticmethod(operating.list_epochs)
+    settle = staticmethod(operating.settle)
+    diagnose = staticmethod(doctor.diagnose)
     preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
-
-    @classmethod
-    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
-        """What `antipode init` prints and runs."""
-        return preparing.preparations(url, wanted)
+    preparations = staticmethod(preparing.preparations)
 
 
 def _judge(write_id: WriteId, seen: Seen) -> Visibility:

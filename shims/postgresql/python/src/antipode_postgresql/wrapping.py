@@ -7,13 +7,12 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Unpack
 
 import psycopg
 from antipode import logs
-from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.settings import Mode
+from antipode.errors import UnfitStoreError
+from antipode.join import RegisterOptions, WrapOptions, check_word, flags, tell_silence, with_options
 from antipode.shim import Replicas, Store, StoreOptions, join_store
 from antipode.store import note_marks
 
@@ -35,22 +34,16 @@ _MOST_ASKED: Final = 8
 """So often a client is asked at once that names another server each time."""
 
 
+@with_options(WrapOptions)
 def wrap(
     client: _C,
     store: str,
     *,
-    replicas: Replicas = None,
-    wait_on_read: bool = False,
-    timeout: float | timedelta | None = None,
     rest: Literal["none", "column"] = "none",
-    lineage_in: bool = True,
-    lineage_out: bool = True,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
     async_commits: Literal["flush", "incomplete"] = "flush",
     unique_timelines: bool = False,
     relaxed_durability: bool = False,
+    **options: Unpack[WrapOptions],
 ) -> _C:
     """A copy of a psycopg connection, a psycopg_pool pool or an SQLAlchemy engine that records under the store's name.
 
@@ -69,25 +62,13 @@ def wrap(
     Raises ConfigurationError for options that cannot be, UnfitStoreError for a server whose positions prove nothing (a
     pooler in transaction mode, wal_level = minimal, fsync = off). A server that does not answer now is no error.
     """
-    if rest not in ("none", "column"):
-        raise ConfigurationError(f"rest={rest!r}: want none or column", code="AP501")
-    if async_commits not in ("flush", "incomplete"):
-        raise ConfigurationError(f"async_commits={async_commits!r}: want flush or incomplete", code="AP501")
-    options = StoreOptions(
-        replicas=replicas,
-        wait_on_read=wait_on_read,
-        timeout=timeout,
-        rest="native" if rest == "column" else "none",
-        lineage_in=lineage_in,
-        lineage_out=lineage_out,
-        on_unfit=on_unfit,
-        on_replica_out=on_replica_out,
-        mode=mode,
-        extra=_extra(unique_timelines=unique_timelines, relaxed_durability=relaxed_durability),
-    )
+    check_word("rest", rest, "none", "column")
+    check_word("async_commits", async_commits, "flush", "incomplete")
+    extra = flags(unique_timelines=unique_timelines, relaxed_durability=relaxed_durability)
+    given = StoreOptions(rest="native" if rest == "column" else "none", extra=extra, **options)
     make, ways = _maker(client)
-    joined = join_store(store, PostgresqlShim, options)
-    listed = replicas is not None
+    joined = join_store(store, PostgresqlShim, given)
+    listed = given.replicas is not None
     plain = getattr(client, "_antipode_plain", client)
     plain = getattr(plain, "sync_engine", plain)  # an AsyncEngine is a shell, which nobody holds any more
     source = None
@@ -125,14 +106,14 @@ def wrap(
             meet(plain, connection, target)
         if source is not None and not source.servers:
             source.found([target])
-        binding = Binding(joined, options, async_commits=async_commits)
+        binding = Binding(joined, given, async_commits=async_commits)
         facts = _facts(joined, target)
         binding.unsure = pattern_of(facts.unsure)
         shim = joined.shim
         assert isinstance(shim, PostgresqlShim)
         unfit = facts.unfit(relaxed_durability=shim.relaxed_durability)
         binding.unfit = f"{target.address} {unfit}" if unfit else ""
-        if binding.unfit and on_unfit == "raise":
+        if binding.unfit and given.on_unfit == "raise":
             raise UnfitStoreError(f"{binding.unfit}. wrap(…, on_unfit='unproven') lets the service start")
         return binding
 
@@ -140,29 +121,18 @@ def wrap(
     return wrapped
 
 
+@with_options(RegisterOptions)
 def register(
     store: str,
     *,
     replicas: Replicas,
-    timeout: float | timedelta | None = None,
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
     unique_timelines: bool = False,
     relaxed_durability: bool = False,
+    **options: Unpack[RegisterOptions],
 ) -> Store:
     """This process waits for a store's servers, and never reads or writes it."""
-    options = StoreOptions(
-        replicas=replicas,
-        timeout=timeout,
-        on_replica_out=on_replica_out,
-        mode=mode,
-        extra=_extra(unique_timelines=unique_timelines, relaxed_durability=relaxed_durability),
-    )
-    return join_store(store, PostgresqlShim, options)
-
-
-def _extra(**said: bool) -> dict[str, Any]:
-    return {word: True for word, is_so in said.items() if is_so}
+    extra = flags(unique_timelines=unique_timelines, relaxed_durability=relaxed_durability)
+    return join_store(store, PostgresqlShim, StoreOptions(replicas=replicas, extra=extra, **options))
 
 
 class _Ways(NamedTuple):
@@ -242,11 +212,7 @@ def _facts(store: Store, target: Target) -> Facts:
     try:
         facts = probe(target, _PROBE_S)
     except (psycopg.Error, OSError, Refused) as error:
-        logs.info(
-            f"probe {store.name} {target.address}",
-            f"{store.name}: {target.address} does not answer yet ({error}); its rights are asked when it does",
-            code="AP507",
-        )
+        tell_silence(store.name, target.address, error, "its rights are asked")
         return known
     shim.facts[place] = (facts, now)
     say_what_lacks(store.name, target, facts)
