@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
-from antipode.administration import Finding, Level, Step, Wanted
+from antipode.administration import EpochRecord, Finding, Level, Step, Wanted
 from antipode.aws import code_of, status_of
 from antipode.errors import ConfigurationError
 from botocore.exceptions import ClientError
@@ -35,11 +36,8 @@ _WRITING: Final = ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 def diagnose(target: Any) -> list[Finding]:
     """What would be unproven at this bucket, why, and what cures it."""
     place = target_of(target)
-    client = place.connect(_TIMEOUT_S)
-    try:
+    with closing(place.connect(_TIMEOUT_S)) as client:
         return list(_findings(client, place))
-    finally:
-        client.close()
 
 
 def _findings(client: Any, place: Target) -> Iterator[Finding]:
@@ -161,11 +159,20 @@ def _policy(bucket: str, actions: Sequence[str]) -> dict[str, Any]:
 
 
 def _enable(place: Target) -> str:
-    client = place.connect(_TIMEOUT_S)
-    try:
+    with closing(place.connect(_TIMEOUT_S)) as client:
         if client.get_bucket_versioning(Bucket=place.bucket).get("Status") == "Enabled":
             return "there already"
         client.put_bucket_versioning(Bucket=place.bucket, VersioningConfiguration={"Status": "Enabled"})
         return "enabled"
-    finally:
-        client.close()
+
+
+def epochs(target: Any) -> list[EpochRecord]:
+    """None: versions of objects do not depend on who was the primary when."""
+    target_of(target)
+    return []
+
+
+def settle(target: Any, epoch: str, position: int | None = None) -> None:
+    """Raises ConfigurationError: there is nothing to settle."""
+    words = f"S3 has no epochs, so there is no {epoch!r} to settle: objects have versions of their own"
+    raise ConfigurationError(words, code="AP513")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from antipode.administration import EpochRecord, Finding, Step, Wanted
-from antipode.errors import ConfigurationError
 from antipode.hybrid_clock import HybridClock
 from antipode.lineage import Lineage
 from antipode.shim import Capabilities, Server, Shim, Visibility
@@ -67,31 +65,12 @@ class S3Shim(Shim):
     def address(self, target: Any) -> str:
         return target_of(target).address
 
-    # What the command line asks for; `target` is a URL
+    # What the command line asks for
 
-    @classmethod
-    def diagnose(cls, target: Any) -> list[Finding]:
-        """What of this bucket matters to Antipode: what would be unproven there, why, and what cures it."""
-        return doctor.diagnose(target)
-
-    @classmethod
-    def epochs(cls, target: Any) -> list[EpochRecord]:
-        """None: versions of objects do not depend on who was the primary when."""
-        target_of(target)
-        return []
-
-    @classmethod
-    def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
-        """Raises ConfigurationError: there is nothing to settle."""
-        raise ConfigurationError(
-            f"S3 has no epochs, so there is no {epoch!r} to settle: objects have versions of their own",
-            code="AP513",
-        )
-
-    @classmethod
-    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
-        """What a bucket needs first: `antipode init`."""
-        return doctor.preparations(url, wanted)
+    epochs = staticmethod(doctor.epochs)
+    settle = staticmethod(doctor.settle)
+    diagnose = staticmethod(doctor.diagnose)
+    preparations = staticmethod(doctor.preparations)
 
     def _session(self, server: Server) -> Session:
         session = server.session

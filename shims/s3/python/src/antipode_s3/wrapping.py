@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
-from typing import Any, Literal, TypeVar
+from contextlib import closing
+from typing import Any, Literal, TypeVar, Unpack
 
 from antipode import logs
 from antipode.aws import client_of, copy_of, like, wrapped_class
 from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.settings import Mode
+from antipode.join import ObjectWrapOptions, RegisterOptions, check_word, tell_silence, with_options
 from antipode.shim import Replicas, Store, StoreOptions, join_store
 from botocore.exceptions import BotoCoreError
 
@@ -24,21 +24,14 @@ _C = TypeVar("_C")
 _PROBE_S = 2.0
 
 
+@with_options(ObjectWrapOptions)
 def wrap(
     client: _C,
     store: str,
     *,
     bucket: str | None = None,
-    replicas: Replicas = None,
-    wait_on_read: bool = False,
-    timeout: float | timedelta | None = None,
     rest: Literal["native", "none"] = "native",
-    lineage_in: bool = True,
-    lineage_out: bool = True,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
-    hash_keys: bool | None = None,
+    **options: Unpack[ObjectWrapOptions],
 ) -> _C:
     """A copy of a boto3 client or resource of S3 that records its writes to one bucket under the store's name.
 
@@ -60,9 +53,9 @@ def wrap(
     plain = client_of(client, SERVICE)
     if plain is None:
         raise TypeError(f"wrap() takes a boto3 client or resource of S3, not {type(client).__name__}")
-    if rest not in ("native", "none"):
-        raise ConfigurationError(f"rest={rest!r}: want native or none", code="AP501")
-    if hash_keys:
+    check_word("rest", rest, "native", "none")
+    given = StoreOptions(rest=rest, **options)
+    if given.hash_keys:
         raise ConfigurationError(
             "hash_keys=True: S3 is asked for objects by their keys, so that hashed ones prove nothing. Leave it out, "
             "or use keys that tell nothing",
@@ -70,20 +63,8 @@ def wrap(
         )
     look_at_constructors()
     target = _own_target(client, plain, bucket)
-    options = StoreOptions(
-        replicas=replicas,
-        wait_on_read=wait_on_read,
-        timeout=timeout,
-        rest=rest,
-        lineage_in=lineage_in,
-        lineage_out=lineage_out,
-        on_unfit=on_unfit,
-        on_replica_out=on_replica_out,
-        mode=mode,
-        hash_keys=hash_keys,
-    )
     facts = _probe(target, store)
-    if facts.unfit and on_unfit == "raise":
+    if facts.unfit and given.on_unfit == "raise":
         raise UnfitStoreError(f"{facts.unfit}. Until then wrap(…, on_unfit='unproven') lets the service start")
     if facts.refused:
         logs.warn(
@@ -92,23 +73,21 @@ def wrap(
             f"versioning and replication. {grant(target.bucket, *facts.refused)}",
             code="AP506",
         )
-    joined = join_store(store, S3Shim, options)
-    server = joined.use_server(target, target.address, listed=replicas is not None)
-    wrapped: _C = _copy(client, plain, Binding(joined, target, server, options, facts))
+    joined = join_store(store, S3Shim, given)
+    server = joined.use_server(target, target.address, listed=given.replicas is not None)
+    wrapped: _C = _copy(client, plain, Binding(joined, target, server, given, facts))
     return wrapped
 
 
+@with_options(RegisterOptions)
 def register(
     store: str,
     *,
     replicas: Replicas,
-    timeout: float | timedelta | None = None,
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
+    **options: Unpack[RegisterOptions],
 ) -> Store:
     """This process waits for a store's buckets, and never reads or writes them."""
-    options = StoreOptions(replicas=replicas, timeout=timeout, on_replica_out=on_replica_out, mode=mode)
-    return join_store(store, S3Shim, options)
+    return join_store(store, S3Shim, StoreOptions(replicas=replicas, **options))
 
 
 def _own_target(given: Any, plain: Any, bucket: str | None) -> Target:
@@ -129,18 +108,12 @@ def _own_target(given: Any, plain: Any, bucket: str | None) -> Target:
 
 def _probe(target: Target, store: str) -> Facts:
     """Asks the bucket what it allows; what cannot be reached now is asked by who waits there."""
-    client = target.connect(_PROBE_S)
-    try:
-        return probe(client, target.bucket, target.address, reads=False)
-    except (OSError, BotoCoreError) as error:
-        logs.info(
-            f"probe {store} {target.address}",
-            f"{store}: {target.address} does not answer yet ({error}); what it allows is asked when it does",
-            code="AP507",
-        )
-        return Facts()
-    finally:
-        client.close()
+    with closing(target.connect(_PROBE_S)) as client:
+        try:
+            return probe(client, target.bucket, target.address, reads=False)
+        except (OSError, BotoCoreError) as error:
+            tell_silence(store, target.address, error, "what it allows is asked")
+            return Facts()
 
 
 def _copy(given: Any, plain: Any, binding: Binding) -> Any:
