@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from antipode.aws import code_of
+from antipode.objects import deleted_version
 from antipode.shim import Write
 from botocore.exceptions import ClientError
 
@@ -14,12 +16,10 @@ from antipode_dynamodb.attributes import NAMES, Item, in_chain, is_tombstone, st
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.guarding import Failure, Guarded, Kind, judge
 from antipode_dynamodb.keys import key_octets
-from antipode_dynamodb.opaque import deleted_version
 from antipode_dynamodb.tables import Table
 from antipode_dynamodb.writing import (
     MOST_TRIES,
     Told,
-    error_code,
     ignore,
     known_table,
     native,
@@ -282,7 +282,7 @@ def _run(
         try:
             return actions, binding.low._make_api_call("TransactWriteItems", {**params, "TransactItems": items})
         except ClientError as error:
-            if error_code(error) != "TransactionCanceledException":
+            if code_of(error) != "TransactionCanceledException":
                 raise
             reasons = error.response.get("CancellationReasons") or []
             again = _again(binding, actions, reasons)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode.shim import refuse_making
+from antipode.aws import WrappedAwsClient
 
 from antipode_dynamodb import partiql
 from antipode_dynamodb.batches import write_batch, write_transaction
@@ -17,12 +17,10 @@ from antipode_dynamodb.writing import KINDS, write_item
 Handler = Callable[[Binding, str, dict[str, Any]], Any]
 
 
-class RecordingDynamoDB:
+class RecordingDynamoDB(WrappedAwsClient):
     """What makes a boto3 client record its writes. Never made by itself: mixed into the client's own class."""
 
     _antipode: Binding
-    _antipode_plain: Any
-    __init__ = refuse_making
 
     def _make_api_call(self, operation_name: str, api_params: dict[str, Any]) -> Any:
         """Where every call of a botocore client comes through."""
@@ -70,9 +68,3 @@ NEITHER: Final = frozenset(
     }
 )
 """Administration. What is in no table (vectors, bulk loads, what a newer client brings) is unsure."""
-
-
-@functools.cache
-def recording_class(plain: Any) -> type[Any]:
-    """The class of a wrapped client: a subclass of the client's own."""
-    return type(plain.__name__, (RecordingDynamoDB, plain), {"__module__": plain.__module__})

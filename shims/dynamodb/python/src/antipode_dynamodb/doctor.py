@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from antipode.administration import Finding, Level
+from antipode.administration import EpochRecord, Finding, Level, no_answer
+from antipode.aws import code_of
+from antipode.errors import ConfigurationError
 from antipode.hybrid_clock import place_number
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -13,7 +15,6 @@ from antipode_dynamodb.attributes import TOMBSTONE
 from antipode_dynamodb.plain import for_questions
 from antipode_dynamodb.tables import Table, Tables, ttl_cure
 from antipode_dynamodb.targets import target_of
-from antipode_dynamodb.writing import error_code
 
 _TIMEOUT_S: Final = 5.0
 _MOST_TABLES: Final = 50
@@ -36,15 +37,7 @@ def diagnose(target: Any) -> list[Finding]:
             )
         ]
     except BotoCoreError as error:
-        return [
-            Finding(
-                Level.UNKNOWN,
-                f"does not answer: {error}",
-                "barriers leave it out and are not complete",
-                "see that the address, the credentials and the network are right, and ask again",
-                code="AP706",
-            )
-        ]
+        return [no_answer(f"does not answer: {error}", "the credentials and the network")]
     findings = [Finding(Level.OK, f"region {found.region}, number {place_number(found.region)} in versions")]
     if not names:
         findings.append(
@@ -112,7 +105,7 @@ def _of_reading(client: Any, table: Table) -> Finding:
     try:
         client.batch_get_item(RequestItems=request)
     except ClientError as error:
-        if error_code(error) == "AccessDeniedException":
+        if code_of(error) == "AccessDeniedException":
             return Finding(
                 Level.UNPROVEN, f"{table.name}: may not be read ({error})", "waits are unproven", GRANT, code="AP203"
             )
@@ -121,3 +114,15 @@ def _of_reading(client: Any, table: Table) -> Finding:
             Level.UNKNOWN, f"{table.name}: {error}", "it cannot be told whether it may be read", code="AP706"
         )
     return Finding(Level.OK, f"{table.name}: may be described and read")
+
+
+def epochs(target: Any) -> list[EpochRecord]:
+    """None: versions of items are of no epoch."""
+    target_of(target)
+    return []
+
+
+def settle(target: Any, epoch: str, position: int | None = None) -> None:
+    """Refused: there is no epoch that could have ended."""
+    words = "DynamoDB has versions of items, which are of no epoch: there is nothing to settle"
+    raise ConfigurationError(words, code="AP513")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
+from antipode.aws import copy_of
 from boto3.dynamodb.transform import TransformationInjector, copy_dynamodb_params
 from botocore.endpoint import Endpoint
 from botocore.httpsession import URLLib3Session
@@ -17,19 +18,12 @@ _CONVERSIONS: Final = (
 )
 
 
-def shallow_copy(client: Any, kind: type[Any] | None = None) -> Any:
-    """A copy of a client that shares what it has (`copy.copy` recurses on a botocore client for ever)."""
-    made = object.__new__(kind or type(client))
-    made.__dict__.update(client.__dict__)
-    return made
-
-
 def low_level(client: Any) -> Any:
     """A copy of a client that shares its connections and takes and gives DynamoDB's own types.
 
     The client of a boto3 resource converts them by handlers, which the copy is without.
     """
-    low = shallow_copy(client)
+    low = copy_of(client)
     low.meta = copy.copy(client.meta)
     low.meta.events = copy.copy(client.meta.events)
     for event, name in _CONVERSIONS:

@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from antipode.administration import EpochRecord, Finding, Step, Wanted
-from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.aws import code_of, status_of
+from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock, place_number, seconds_of
+from antipode.objects import deletion_of, is_content
 from antipode.shim import VISIBLE, Capabilities, Server, Shim, UnprovenKind, Visibility, not_yet, unproven
 from antipode.store import Store
 from antipode.writeid import Opaque, Ordered, WriteId
@@ -18,11 +19,10 @@ from botocore.exceptions import ClientError, HTTPClientError, NoCredentialsError
 from antipode_dynamodb import doctor, preparing
 from antipode_dynamodb.attributes import NAMES, Item, chain_of, is_tombstone, named_chain, version_of
 from antipode_dynamodb.keys import key_octets, parse_key
-from antipode_dynamodb.opaque import content_version, deletion_of, is_content
+from antipode_dynamodb.opaque import content_version
 from antipode_dynamodb.plain import for_questions
 from antipode_dynamodb.tables import Tables
 from antipode_dynamodb.targets import SCHEMES, target_of
-from antipode_dynamodb.writing import error_code, http_status
 
 _AT_ONCE: Final = 100
 """So many keys a BatchGetItem may ask for."""
@@ -130,9 +130,9 @@ class DynamoDbShim(Shim):
         try:
             known = session.tables.get(table)
         except ClientError as error:
-            if error_code(error) == "ResourceNotFoundException":
+            if code_of(error) == "ResourceNotFoundException":
                 return not_yet(f"there is no table {table} in this region; add a replica of it")
-            if http_status(error) >= 500:
+            if status_of(error) >= 500:
                 raise OSError(str(error)) from error
             return unproven(f"it may not be asked for its tables ({error}). {GRANT}", UnprovenKind.RIGHT)
         if len(values) != len(known.keys):
@@ -167,10 +167,10 @@ class DynamoDbShim(Shim):
         except NoCredentialsError as error:
             return dict.fromkeys(places, unproven(f"it cannot be asked ({error})"))
         except ClientError as error:
-            code = error_code(error)
+            code = code_of(error)
             if code in _THROTTLED:
                 return dict.fromkeys(places, not_yet(f"DynamoDB throttles the questions ({code})", unanswered=True))
-            if http_status(error) >= 500:
+            if status_of(error) >= 500:
                 raise OSError(str(error)) from error
             if code == "ResourceNotFoundException":
                 return dict.fromkeys(places, not_yet("the table is not there any more"))
@@ -199,28 +199,10 @@ class DynamoDbShim(Shim):
 
     # What the command line asks for
 
-    @classmethod
-    def diagnose(cls, target: Any) -> list[Finding]:
-        """What of this region matters to Antipode: what would be unproven there, why, and what cures it."""
-        return doctor.diagnose(target)
-
-    @classmethod
-    def epochs(cls, target: Any) -> list[EpochRecord]:
-        """None: versions of items are of no epoch."""
-        target_of(target)
-        return []
-
-    @classmethod
-    def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
-        """Refused: there is no epoch that could have ended."""
-        raise ConfigurationError(
-            "DynamoDB has versions of items, which are of no epoch: there is nothing to settle", code="AP513"
-        )
-
-    @classmethod
-    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
-        """What the store's tables need: time to live for tombstones, and rights."""
-        return preparing.preparations(url, wanted)
+    epochs = staticmethod(doctor.epochs)
+    settle = staticmethod(doctor.settle)
+    diagnose = staticmethod(doctor.diagnose)
+    preparations = staticmethod(preparing.preparations)
 
 
 _UNASKED: Final = not_yet("not asked", unanswered=True)

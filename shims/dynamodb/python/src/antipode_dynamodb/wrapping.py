@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, Unpack, cast
 
 from antipode import logs
+from antipode.aws import code_of, copy_of, like, wrapped_class
 from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.settings import Mode
+from antipode.join import ObjectWrapOptions, RegisterOptions, check_word, with_options
 from antipode.shim import Replicas, Store, StoreOptions, join_store
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_dynamodb.binding import Binding
-from antipode_dynamodb.client import recording_class
-from antipode_dynamodb.plain import Conversion, low_level, shallow_copy
+from antipode_dynamodb.client import RecordingDynamoDB
+from antipode_dynamodb.plain import Conversion, low_level
 from antipode_dynamodb.shim import GRANT, DynamoDbShim
 from antipode_dynamodb.tables import Table, Tables, table_name, ttl_cure
 from antipode_dynamodb.targets import is_client, is_resource, target_of
-from antipode_dynamodb.writing import error_code
 
 _C = TypeVar("_C")
 _Consistent = Literal["dependent", "always", "never"]
 
 
+@with_options(ObjectWrapOptions)
 def wrap(
     client: _C,
     store: str,
     *,
     tables: Sequence[str] | None = None,
-    replicas: Replicas = None,
-    wait_on_read: bool = False,
-    timeout: float | timedelta | None = None,
     rest: Literal["none", "field"] = "field",
-    lineage_in: bool = True,
-    lineage_out: bool = True,
     tombstones: bool | None = None,
     consistent_reads: _Consistent = "dependent",
     places: Mapping[str, int] | None = None,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
-    hash_keys: bool | None = None,
+    **options: Unpack[ObjectWrapOptions],
 ) -> _C:
     """A copy of a boto3 client, resource or table of DynamoDB that records its writes under the store's name.
 
@@ -59,28 +50,13 @@ def wrap(
     Raises ConfigurationError for options that cannot be, UnfitStoreError for a table that is not there or is not fit.
     A server that does not answer now is no error.
     """
-    if rest not in ("none", "field"):
-        raise ConfigurationError(f"rest={rest!r}: want field or none", code="AP501")
-    if consistent_reads not in ("dependent", "always", "never"):
-        raise ConfigurationError(
-            f"consistent_reads={consistent_reads!r}: want dependent, always or never", code="AP501"
-        )
+    check_word("rest", rest, "field", "none")
+    check_word("consistent_reads", consistent_reads, "dependent", "always", "never")
     if not is_client(client) and not is_resource(client):
         raise TypeError(f"wrap() takes a boto3 client, resource or table of DynamoDB, not {type(client).__name__}")
     own = client if is_client(client) else cast(Any, client).meta.client
     plain = getattr(own, "_antipode_plain", own)
-    options = StoreOptions(
-        replicas=replicas,
-        wait_on_read=wait_on_read,
-        timeout=timeout,
-        rest=rest,
-        lineage_in=lineage_in,
-        lineage_out=lineage_out,
-        on_unfit=on_unfit,
-        on_replica_out=on_replica_out,
-        mode=mode,
-        hash_keys=hash_keys,
-    )
+    given = StoreOptions(rest=rest, **options)
     if tables is None and hasattr(client, "table_name"):
         tables = [str(cast(Any, client).table_name)]
     elif isinstance(tables, str):
@@ -88,10 +64,10 @@ def wrap(
     low = low_level(plain)
     met = Tables(low, store, with_tombstones=tombstones is not False)
     target = target_of(plain)
-    facts = [fact for name in tables or () if (fact := _examine(met, name, store, on_unfit)) is not None]
+    facts = [fact for name in tables or () if (fact := _examine(met, name, store, given.on_unfit)) is not None]
     if tombstones:
         _need_tombstones(facts, store)
-    joined = join_store(store, DynamoDbShim, options)
+    joined = join_store(store, DynamoDbShim, given)
     shim = cast(DynamoDbShim, joined.shim)
     regions = {target.region, *(region for fact in facts for region in fact.regions)}
     shim.place(
@@ -100,8 +76,8 @@ def wrap(
     )
     binding = Binding(
         joined,
-        options,
-        joined.use_server(target, target.address, listed=replicas is not None),
+        given,
+        joined.use_server(target, target.address, listed=given.replicas is not None),
         low=low,
         conversion=None if is_client(client) else Conversion(plain),
         tables=met,
@@ -109,20 +85,19 @@ def wrap(
         only=None if tables is None else frozenset(table_name(name) for name in tables),
         consistent=consistent_reads,
     )
-    return cast(_C, _copy(client, plain, binding))
+    kind = wrapped_class(RecordingDynamoDB, type(plain))
+    return cast(_C, like(client, copy_of(plain, kind, _antipode=binding, _antipode_plain=plain)))
 
 
+@with_options(RegisterOptions)
 def register(
     store: str,
     *,
     replicas: Replicas,
-    timeout: float | timedelta | None = None,
-    on_replica_out: Literal["name", "fail"] | None = None,
-    mode: Mode | str | None = None,
+    **options: Unpack[RegisterOptions],
 ) -> Store:
     """This process waits for a store's regions, and never reads or writes it."""
-    options = StoreOptions(replicas=replicas, timeout=timeout, on_replica_out=on_replica_out, mode=mode)
-    return join_store(store, DynamoDbShim, options)
+    return join_store(store, DynamoDbShim, StoreOptions(replicas=replicas, **options))
 
 
 def _examine(met: Tables, name: str, store: str, on_unfit: str) -> Table | None:
@@ -130,7 +105,7 @@ def _examine(met: Tables, name: str, store: str, on_unfit: str) -> Table | None:
     try:
         return met.get(name)
     except ClientError as error:
-        refusal = error_code(error)
+        refusal = code_of(error)
         if refusal == "ResourceNotFoundException":
             code = "AP519"
             words = f"{store}: there is no table {name} in this region ({met.region}): a wrong region or account, or "
@@ -161,15 +136,3 @@ def _need_tombstones(tables: Sequence[Table], store: str) -> None:
                 f"{ttl_cure(table.name)}. Without tombstones=True deletions there are unproven.",
                 code="AP213",
             )
-
-
-def _copy(client: Any, plain: Any, binding: Binding) -> Any:
-    wrapped: Any = shallow_copy(plain, recording_class(cast("Any", type(plain))))
-    wrapped._antipode = binding
-    wrapped._antipode_plain = plain
-    if is_client(client):
-        return wrapped
-    resource = copy.copy(client)
-    resource.meta = client.meta.copy()
-    resource.meta.client = wrapped
-    return resource

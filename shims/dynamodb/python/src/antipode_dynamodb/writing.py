@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from antipode import logs
+from antipode.aws import attempts_before, code_of, is_refused
+from antipode.objects import deleted_version
 from antipode.shim import Write
 from botocore.exceptions import (
     ClientError,
@@ -20,7 +22,6 @@ from antipode_dynamodb.attributes import Item, is_tombstone, lineage_text, strip
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.guarding import Failure, Guarded, Kind, Mode, judge
 from antipode_dynamodb.keys import key_octets
-from antipode_dynamodb.opaque import deleted_version
 from antipode_dynamodb.tables import Table
 
 KINDS: Final = {"PutItem": Kind.PUT, "UpdateItem": Kind.UPDATE, "DeleteItem": Kind.DELETE}
@@ -34,28 +35,11 @@ NOT_SENT: Final = (ParamValidationError, NoCredentialsError, PartialCredentialsE
 
 def settle(writes: list[Write], error: BaseException) -> None:
     """Says of writes that failed whether they can have happened."""
-    # What the service said to a second attempt says nothing of the first, whose answer was lost.
-    refused = isinstance(error, ClientError) and 400 <= http_status(error) < 500 and not _attempts_before(error)
     for write in writes:
-        if refused or isinstance(error, NOT_SENT):
+        if isinstance(error, NOT_SENT) or is_refused(error, range(400, 500)):
             write.abandon()
         else:
             write.outcome_unknown()
-
-
-def http_status(error: ClientError) -> int:
-    """The status of an error reply; 0 where there is none."""
-    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-
-
-def _attempts_before(error: ClientError) -> int:
-    """How often the client had sent the request before it got this answer."""
-    return int(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
-
-
-def error_code(error: ClientError) -> str:
-    """DynamoDB's name of an error."""
-    return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def native(binding: Binding, operation: str, params: Mapping[str, Any], reason: str, detail: str) -> Any:
@@ -77,7 +61,7 @@ def known_table(binding: Binding, name: str) -> Table | None:
     try:
         return binding.tables.get(name)
     except ClientError as error:
-        if error_code(error) == "AccessDeniedException":
+        if code_of(error) == "AccessDeniedException":
             logs.warn(
                 f"rights {binding.store.name} {name}",
                 f"{binding.store.name}: writes to {name} are recorded as incomplete, for its key cannot be asked "
@@ -143,10 +127,10 @@ def _run(binding: Binding, action: Guarded, told: Told) -> tuple[Guarded, dict[s
         try:
             return action, binding.low._make_api_call(_OPERATIONS[kind], request)
         except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
+            if code_of(error) != "ConditionalCheckFailedException":
                 raise
             item = error.response.get("Item")
-            before = _attempts_before(error)
+            before = attempts_before(error.response)
             attempts += before
             failure, action = judge(action, item, repeated=before > 0)
             if failure is Failure.DONE:
