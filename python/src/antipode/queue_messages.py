@@ -11,6 +11,7 @@ from typing import Any, Final
 from antipode import logs
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.exchange import check_takers, leaving, lineage_outside
+from antipode.join import QUEUE_DEFAULTS, QueueWrapOptions
 from antipode.lineage import EMPTY, Lineage
 from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
 from antipode.recorder import recorder
@@ -19,7 +20,7 @@ from antipode.scope import Scope, current_scope
 from antipode.scope_values import Delivery
 from antipode.seal import strip_seal
 from antipode.settings import settings
-from antipode.store import Store
+from antipode.store import Store, StoreOptions
 from antipode.trust import (
     Direction,
     Purpose,
@@ -39,6 +40,7 @@ __all__ = [
     "delivered",
     "is_lineage",
     "note_unstamped",
+    "part_options",
     "redeliver_of",
     "redeliver_seconds",
     "refuse_acknowledgement",
@@ -89,6 +91,18 @@ def redeliver_seconds(given: float | timedelta | None) -> float | None:
             f"redeliver_delay={given!r}: want seconds, at least 0 and less than a day", code="AP111"
         )
     return delay
+
+
+def part_options(options: QueueWrapOptions) -> tuple[dict[str, Any], StoreOptions]:
+    """Return the words of `QueueOptions` beside the store, and the store's own options.
+
+    Raises ConfigurationError for a delay that is none.
+    """
+    delay = redeliver_seconds(options.get("redeliver_delay"))
+    messages: dict[str, Any] = {word: options.get(word, default) for word, default in QUEUE_DEFAULTS.items()}
+    own: dict[str, Any] = {word: given for word, given in options.items() if word not in {*messages, "redeliver_delay"}}
+    own |= {word: messages[word] is not False for word in ("lineage_in", "lineage_out")}
+    return {**messages, "own_redeliver_delay": delay}, StoreOptions(**own)
 
 
 # A message that came

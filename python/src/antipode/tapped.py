@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from antipode import logs
-from antipode.administration import EpochRecord
+from antipode.administration import EpochRecord, Finding, Level
 from antipode.errors import UnfitStoreError
 from antipode.recent import Recent
 from antipode.shim import Capabilities, Server, Shim
-from antipode.store import Store
+from antipode.store import Store, StoreOptions, join_store
 from antipode.verdict import VISIBLE, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, WriteId
 
 __all__ = [
+    "Broker",
     "KeptTapShim",
     "Marks",
     "ReadTap",
@@ -29,6 +32,8 @@ __all__ = [
     "TapWatch",
     "TappedShim",
     "check_tap",
+    "join_tapped",
+    "refused_tap",
 ]
 
 _MOST_WANTED: Final = 10_000
@@ -104,6 +109,17 @@ class TapRefusedError(Exception):
     """The broker is there, and its tap cannot be read, or proves nothing."""
 
 
+class Broker(NamedTuple):
+    """What this process is connected to without a tap: a broker or region, or those that a connection may take."""
+
+    addresses: tuple[str, ...]
+
+    @property
+    def address(self) -> str:
+        """All of them, as one word."""
+        return ",".join(self.addresses)
+
+
 def check_tap(
     store: str,
     address: str,
@@ -128,6 +144,31 @@ def check_tap(
         logs.warn(f"unfit {address}", f"the tap of {store} at {address} does not answer now: {error}", code="AP507")
 
 
+def join_tapped(
+    store: str,
+    shim: type[TappedShim],
+    taps: Sequence[Any] | Callable[[], Sequence[Any]] | None,
+    options: StoreOptions,
+    *,
+    probe: Callable[[Any], object],
+    cure_of: Callable[[Any, Any], tuple[str, str]],
+) -> Store:
+    """Register a store of messages, having asked those of its taps that are named here whether they can be read.
+
+    probe and cure_of are those of `check_tap`, for a tap. Raises as that does.
+    """
+    if taps is not None and not callable(taps):
+        taps = [shim.tap_of(each) for each in taps]
+        for each in taps:
+            check_tap(store, each.address, options.on_unfit, partial(probe, each), partial(cure_of, each))
+    return join_store(store, shim, replace(options, replicas=taps))
+
+
+def refused_tap(what: str, cure: str) -> Finding:
+    """Return the finding for a tap that cannot be read."""
+    return Finding(Level.UNPROVEN, what, "Tracked messages are unproven here.", cure, code="AP208")
+
+
 class TappedShim(Shim):
     """A message is visible at a broker when the broker has got it: its tap gave it, or it was consumed here.
 
@@ -145,9 +186,14 @@ class TappedShim(Shim):
         super().__init__(store)
         self._arrived: dict[str, Marks] = {}
 
+    @staticmethod
     @abstractmethod
-    def without_tap(self, target: Any) -> Sequence[str] | None:
-        """The brokers of a target that is no tap: what this process only publishes to or consumes from."""
+    def tap_of(target: Any) -> Any:
+        """Return the tap that a target is, which has an `address`; raises ConfigurationError for what is none."""
+
+    def address(self, target: Any) -> str:
+        """As the base says."""
+        return target.address if isinstance(target, Broker) else str(self.tap_of(target).address)
 
     @abstractmethod
     def tap(self, server: Server) -> ReadTap:
@@ -162,9 +208,8 @@ class TappedShim(Shim):
 
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         """As the base says."""
-        brokers = self.without_tap(server.target)
-        if brokers is not None:
-            return [self._judged(write_id, None, brokers) for write_id in ids]
+        if isinstance(server.target, Broker):
+            return [self._judged(write_id, None, server.target.addresses) for write_id in ids]
         tap = self.tap(server)
         return [self._judged(write_id, tap, [tap.broker]) for write_id in ids]
 
@@ -241,7 +286,7 @@ class KeptTapShim(TappedShim):
 
     def watch(self, server: Server, on_change: Callable[[], None]) -> TapWatch:
         """As the base says."""
-        if self.without_tap(server.target) is not None:
+        if isinstance(server.target, Broker):
             raise NotImplementedError("it has no tap")
         session = self._session(server)
         reader = session.connection(on_change, server.ask_timeout)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import boto3
+from antipode.aws import wrapped_class
 from antipode.testing.inventory import check_inventory, check_makes_none
-from antipode_sns_sqs.client import _carrying_class
+from antipode_sns_sqs.client import CarryingClient
 from antipode_sns_sqs.publishing import FORMS
 from botocore.client import BaseClient
 
@@ -48,4 +49,4 @@ def test_every_operation_is_known() -> None:
 
 def test_the_class_of_a_wrapped_client_makes_no_other() -> None:
     """SHIM-50"""
-    check_makes_none(_carrying_class(BaseClient))
+    check_makes_none(wrapped_class(CarryingClient, BaseClient))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from antipode.administration import Finding, Level
-from antipode.tapped import TapMemory, TapRefusedError
+from antipode.tapped import TapMemory, TapRefusedError, refused_tap
 
 from antipode_activemq import configuration
 from antipode_activemq.reader import TapReader
@@ -52,8 +52,7 @@ def diagnose(url: str) -> Sequence[Finding]:
     try:
         reader = probe(tap)
     except TapRefusedError as error:
-        what, cure = cure_of(tap, error)
-        return [Finding(Level.UNPROVEN, what, "Tracked messages are unproven here.", cure, code="AP208")]
+        return [refused_tap(*cure_of(tap, error))]
     return [
         Finding(Level.OK, f"tap: {tap.topic} at {reader.server} keeps its past and can be read"),
         Finding(

@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import timedelta
-from functools import partial
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, Unpack, cast
 
 from antipode.errors import ConfigurationError
-from antipode.queue_messages import redeliver_seconds
-from antipode.settings import Mode
-from antipode.store import Store, StoreOptions, join_store
-from antipode.tapped import check_tap
+from antipode.join import QUEUE_DEFAULTS, JoinOptions, QueueWrapOptions, with_options
+from antipode.queue_messages import part_options
+from antipode.store import Store, StoreOptions
+from antipode.tapped import Broker, join_tapped
 
 from antipode_activemq.connection import addresses_of, plain_of, wrapped
 from antipode_activemq.doctor import cure_of, probe
 from antipode_activemq.options import ConnectionOptions
-from antipode_activemq.shim import ActiveMQShim, Broker
+from antipode_activemq.shim import ActiveMQShim
 from antipode_activemq.tap import Tap
 
 _C = TypeVar("_C")
 Taps = Tap | str | Sequence[Tap | str] | Callable[[], Sequence[Tap | str]] | None
-Seconds = float | timedelta | None
 
 
+@with_options(QueueWrapOptions, **QUEUE_DEFAULTS)
 def wrap(
     connection: _C,
     store: str,
     *,
-    track: bool = False,
     tap: Taps = None,
     stored_topics: bool = False,
-    stamped: bool = False,
-    lineage_in: bool | None = None,
-    lineage_out: bool | None = None,
-    redeliver_delay: Seconds = None,
     max_redeliveries: int | None = None,
-    timeout: Seconds = None,
-    hash_keys: bool | None = None,
-    mode: Mode | str | None = None,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
+    **options: Unpack[QueueWrapOptions],
 ) -> _C:
     """A connection of the same class that shares this one's state; the one passed in stays plain.
 
@@ -63,7 +51,7 @@ def wrap(
     unproven).
     """
     plain = plain_of(connection)
-    delay = redeliver_seconds(redeliver_delay)
+    messages, own = part_options(options)
     if max_redeliveries is not None and max_redeliveries < 0:
         raise ConfigurationError(
             f"max_redeliveries={max_redeliveries!r}: want a number from 0 on, or None", code="AP501"
@@ -72,56 +60,26 @@ def wrap(
         raise ConfigurationError(
             "max_redeliveries needs NACK, which STOMP 1.0 has not: use stomp.Connection12", code="AP501"
         )
-    joined = _join(
-        store,
-        tap,
-        StoreOptions(
-            timeout=timeout,
-            hash_keys=hash_keys,
-            lineage_in=lineage_in is not False,
-            lineage_out=lineage_out is not False,
-            mode=mode,
-            on_unfit=on_unfit,
-            on_replica_out=on_replica_out,
-        ),
-    )
+    joined = _join(store, tap, own)
     joined.use_server(Broker(addresses_of(plain)), listed=True)
-    options = ConnectionOptions(
-        store=joined,
-        track=track,
-        stamped=stamped,
-        stored_topics=stored_topics,
-        lineage_in=lineage_in,
-        lineage_out=lineage_out,
-        own_redeliver_delay=delay,
-        max_redeliveries=max_redeliveries,
-    )
-    return cast("_C", wrapped(plain, options, cast("ActiveMQShim", joined.shim).arrived))
+    given = ConnectionOptions(store=joined, stored_topics=stored_topics, max_redeliveries=max_redeliveries, **messages)
+    return cast("_C", wrapped(plain, given, cast("ActiveMQShim", joined.shim).arrived))
 
 
+@with_options(JoinOptions)
 def register(
     store: str,
     *,
     tap: Taps = None,
-    timeout: Seconds = None,
-    mode: Mode | str | None = None,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
+    **options: Unpack[JoinOptions],
 ) -> Store:
     """Registers a store of messages that this process waits for and neither sends nor consumes.
 
     tap: the topics of this region, by default those of `ANTIPODE_STORE_<NAME>_REPLICAS`. Raises as `wrap` does.
     """
-    options = StoreOptions(timeout=timeout, mode=mode, on_unfit=on_unfit, on_replica_out=on_replica_out)
-    return _join(store, tap, options)
+    return _join(store, tap, StoreOptions(**options))
 
 
 def _join(store: str, tap: Taps, options: StoreOptions) -> Store:
-    taps: Any = tap
-    if isinstance(tap, Tap | str):
-        taps = [tap]
-    if taps is not None and not callable(taps):
-        taps = [Tap.of(each) for each in taps]
-        for each in taps:
-            check_tap(store, each.address, options.on_unfit, partial(probe, each), partial(cure_of, each))
-    return join_store(store, ActiveMQShim, replace(options, replicas=taps))
+    taps: Any = [tap] if isinstance(tap, Tap | str) else tap
+    return join_tapped(store, ActiveMQShim, taps, options, probe=probe, cure_of=cure_of)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Final
 
 import pika
 from antipode.administration import Finding, Level
-from antipode.tapped import TapRefusedError
+from antipode.tapped import TapRefusedError, refused_tap
 
 from antipode_rabbitmq.memory import StreamMemory
 from antipode_rabbitmq.reader import TapReader
@@ -59,8 +60,7 @@ def diagnose(url: str) -> Sequence[Finding]:
     try:
         probe(tap)
     except TapRefusedError as error:
-        what, cure = cure_of(tap, error)
-        return [Finding(Level.UNPROVEN, what, "Tracked messages are unproven here.", cure, code="AP208")]
+        return [refused_tap(*cure_of(tap, error))]
     return [Finding(Level.OK, f"tap: {tap.queue} is a stream and can be read")]
 
 
@@ -69,11 +69,8 @@ def _diagnose_broker(url: str) -> Sequence[Finding]:
     parameters.connection_attempts = 1
     parameters.socket_timeout = parameters.stack_timeout = PROBE_S
     parameters.blocked_connection_timeout = PROBE_S
-    connection = pika.BlockingConnection(parameters)
-    try:
+    with closing(pika.BlockingConnection(parameters)) as connection:
         version = connection._impl.server_properties.get("version", "?")
-    finally:
-        connection.close()
     return [
         Finding(Level.OK, f"broker: RabbitMQ {version}, lineages travel in the messages' headers"),
         Finding(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Final
 
@@ -57,9 +58,6 @@ def _declare(url: str, exchange: str, queue: str, routing_key: str) -> str:
     parameters = pika.URLParameters(url)
     parameters.connection_attempts = 1
     parameters.socket_timeout = parameters.stack_timeout = parameters.blocked_connection_timeout = _TIMEOUT_S
-    connection = pika.BlockingConnection(parameters)
-    try:
+    with closing(pika.BlockingConnection(parameters)) as connection:
         declare_tap(connection.channel(), exchange, queue, routing_key=routing_key)
-    finally:
-        connection.close()
     return "declared"

@@ -4,44 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import timedelta
-from functools import partial
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, Unpack, cast
 
 from antipode.errors import ConfigurationError
-from antipode.queue_messages import redeliver_seconds
-from antipode.settings import Mode
-from antipode.store import Store, StoreOptions, join_store
-from antipode.tapped import check_tap
+from antipode.join import QUEUE_DEFAULTS, JoinOptions, QueueWrapOptions, with_options
+from antipode.queue_messages import part_options
+from antipode.store import Store, StoreOptions
+from antipode.tapped import Broker, join_tapped
 
 from antipode_rabbitmq.channel import plain_of, wrapped
 from antipode_rabbitmq.doctor import cure_of, probe
 from antipode_rabbitmq.options import ChannelOptions, OnNoRoom
-from antipode_rabbitmq.shim import Broker, RabbitMQShim
+from antipode_rabbitmq.shim import RabbitMQShim
 from antipode_rabbitmq.tap import Tap, address_of
 
 _C = TypeVar("_C")
 Taps = Tap | str | Sequence[Tap | str] | Callable[[], Sequence[Tap | str]] | None
-Seconds = float | timedelta | None
 
 
+@with_options(QueueWrapOptions, **QUEUE_DEFAULTS)
 def wrap(
     channel: _C,
     store: str,
     *,
-    track: bool = False,
     tap: Taps = None,
-    stamped: bool = False,
     on_no_room: OnNoRoom = "send",
-    lineage_in: bool | None = None,
-    lineage_out: bool | None = None,
-    redeliver_delay: Seconds = None,
-    timeout: Seconds = None,
-    hash_keys: bool | None = None,
-    mode: Mode | str | None = None,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
+    **options: Unpack[QueueWrapOptions],
 ) -> _C:
     """A channel of the same class that shares this one's state; the one passed in stays plain.
 
@@ -63,35 +51,15 @@ def wrap(
     plain = plain_of(channel) if aio is None else aio.plain_of(channel)
     if on_no_room not in {"send", "raise"}:
         raise ConfigurationError(f"on_no_room={on_no_room!r}: want send, raise", code="AP501")
-    delay = redeliver_seconds(redeliver_delay)
-    joined = _join(
-        store,
-        tap,
-        StoreOptions(
-            timeout=timeout,
-            hash_keys=hash_keys,
-            lineage_in=lineage_in is not False,
-            lineage_out=lineage_out is not False,
-            mode=mode,
-            on_unfit=on_unfit,
-            on_replica_out=on_replica_out,
-        ),
-    )
+    messages, own = part_options(options)
+    joined = _join(store, tap, own)
     parameters = getattr(plain, "_impl", plain).connection.params if aio is None else aio.parameters_of(plain)
-    broker = Broker(address_of(parameters))
+    broker = Broker((address_of(parameters),))
     joined.use_server(broker, listed=True)
     shim = cast("RabbitMQShim", joined.shim)
-    options = ChannelOptions(
-        store=joined,
-        track=track,
-        stamped=stamped,
-        on_no_room=on_no_room,
-        lineage_in=lineage_in,
-        lineage_out=lineage_out,
-        own_redeliver_delay=delay,
-    )
+    given = ChannelOptions(store=joined, on_no_room=on_no_room, **messages)
     make = wrapped if aio is None else aio.wrapped
-    return cast("_C", make(plain, options, lambda mark: shim.arrived(broker.address, mark)))
+    return cast("_C", make(plain, given, lambda mark: shim.arrived(broker.address, mark)))
 
 
 def _aio(channel: Any) -> Any:
@@ -103,29 +71,20 @@ def _aio(channel: Any) -> Any:
     return aio if aio.is_aio(channel) else None
 
 
+@with_options(JoinOptions)
 def register(
     store: str,
     *,
     tap: Taps = None,
-    timeout: Seconds = None,
-    mode: Mode | str | None = None,
-    on_unfit: Literal["raise", "unproven"] = "raise",
-    on_replica_out: Literal["name", "fail"] | None = None,
+    **options: Unpack[JoinOptions],
 ) -> Store:
     """Registers a store of messages that this process waits for and neither publishes nor consumes.
 
     tap: the stream queues of this region, by default those of `ANTIPODE_STORE_<NAME>_REPLICAS`. Raises as `wrap` does.
     """
-    options = StoreOptions(timeout=timeout, mode=mode, on_unfit=on_unfit, on_replica_out=on_replica_out)
-    return _join(store, tap, options)
+    return _join(store, tap, StoreOptions(**options))
 
 
 def _join(store: str, tap: Taps, options: StoreOptions) -> Store:
-    taps: Any = tap
-    if isinstance(tap, Tap | str):
-        taps = [tap]
-    if taps is not None and not callable(taps):
-        taps = [Tap.of(each) for each in taps]
-        for each in taps:
-            check_tap(store, each.address, options.on_unfit, partial(probe, each), partial(cure_of, each))
-    return join_store(store, RabbitMQShim, replace(options, replicas=taps))
+    taps: Any = [tap] if isinstance(tap, Tap | str) else tap
+    return join_tapped(store, RabbitMQShim, taps, options, probe=probe, cure_of=cure_of)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from antipode.administration import Finding, Level
+from antipode.tapped import refused_tap
 
 from antipode_sns_sqs.errors import TapRefusedError
 from antipode_sns_sqs.probing import probe
@@ -21,44 +22,40 @@ def diagnose(url: str) -> Sequence[Finding]:
     try:
         attributes = probe(tap, PROBE_S)
     except TapRefusedError as error:
-        return [Finding(Level.UNPROVEN, error.what, "Tracked messages are unproven here.", error.cure, code="AP208")]
-    found = [Finding(Level.OK, f"tap: {tap.queue} can be read")]
+        return [refused_tap(error.what, error.cure)]
+    return list(_of_attributes(tap, attributes))
+
+
+def _of_attributes(tap: Tap, attributes: Mapping[str, str]) -> Iterator[Finding]:
+    yield Finding(Level.OK, f"tap: {tap.queue} can be read")
     topics = topics_of(attributes)
     if not topics:
-        found.append(
-            Finding(
-                Level.WARNING,
-                f"tap: the policy of {tap.queue} lets no topic send to it",
-                "Then nothing arrives there, and every barrier on a tracked message ends at its deadline.",
-                f"antipode_sns_sqs.declare_tap(sns, sqs, TOPIC_ARN, {tap.queue!r})",
-                code="AP516",
-            )
+        yield Finding(
+            Level.WARNING,
+            f"tap: the policy of {tap.queue} lets no topic send to it",
+            "Then nothing arrives there, and every barrier on a tracked message ends at its deadline.",
+            f"antipode_sns_sqs.declare_tap(sns, sqs, TOPIC_ARN, {tap.queue!r})",
+            code="AP516",
         )
     else:
-        found.append(Finding(Level.OK, f"tap: takes what is published to {', '.join(topics)}"))
+        yield Finding(Level.OK, f"tap: takes what is published to {', '.join(topics)}")
     if "RedrivePolicy" in attributes:
-        found.append(
-            Finding(
-                Level.WARNING,
-                f"tap: {tap.queue} has a dead-letter queue",
-                "What a second process reads meanwhile may end there, and then it is not seen here.",
-                f"aws sqs set-queue-attributes --queue-url {tap.queue_url} --attributes RedrivePolicy=",
-                code="AP709",
-            )
+        yield Finding(
+            Level.WARNING,
+            f"tap: {tap.queue} has a dead-letter queue",
+            "What a second process reads meanwhile may end there, and then it is not seen here.",
+            f"aws sqs set-queue-attributes --queue-url {tap.queue_url} --attributes RedrivePolicy=",
+            code="AP709",
         )
     waiting = int(attributes.get("ApproximateNumberOfMessages", 0))
     if waiting > tap.remember:
-        found.append(
-            Finding(
-                Level.WARNING,
-                f"tap: {waiting} messages wait in {tap.queue}",
-                "Nobody reads it. Whoever begins to wait has to read all of them first.",
-                f"aws sqs set-queue-attributes --queue-url {tap.queue_url} --attributes "
-                f"MessageRetentionPeriod={_SHORT_S}",
-                code="AP709",
-            )
+        yield Finding(
+            Level.WARNING,
+            f"tap: {waiting} messages wait in {tap.queue}",
+            "Nobody reads it. Whoever begins to wait has to read all of them first.",
+            f"aws sqs set-queue-attributes --queue-url {tap.queue_url} --attributes MessageRetentionPeriod={_SHORT_S}",
+            code="AP709",
         )
-    return found
 
 
 def topics_of(attributes: Mapping[str, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from antipode import tapped
+from antipode import aws, tapped
 from botocore.exceptions import ClientError
 
 
@@ -21,17 +21,4 @@ class Unavailable(OSError):
 
 def code_of(error: ClientError) -> str:
     """The error's code, without the prefix that SQS's older protocol has."""
-    return str(error.response.get("Error", {}).get("Code", "")).removeprefix("AWS.SimpleQueueService.")
-
-
-def status_of(error: ClientError) -> int:
-    """The HTTP status of an error."""
-    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-
-
-def was_refused(error: BaseException) -> bool:
-    """Whether the service said no, and no attempt before may have been done."""
-    if not isinstance(error, ClientError):
-        return False
-    attempts = int(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
-    return 300 <= status_of(error) < 500 and not attempts
+    return aws.code_of(error).removeprefix("AWS.SimpleQueueService.")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
 from antipode.administration import Step, Wanted
-from botocore.config import Config
+from antipode.aws import own_config, own_session
 
 from antipode_sns_sqs.declaring import RETENTION_S, declare_tap
 from antipode_sns_sqs.probing import grant
-from antipode_sns_sqs.tap import Tap, new_session
+from antipode_sns_sqs.tap import Tap
 
 OPTIONS: Final[Mapping[str, str]] = {
     "topic": "the ARN of the topic that the tap is subscribed to",
@@ -58,19 +59,12 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
 
 
 def _declare(tap: Tap, topic: str, endpoint: str | None, retention: int) -> str:
-    sqs = tap.connect(_TIMEOUT_S)
-    sns = _beside(sqs, topic, endpoint)
-    try:
+    with closing(tap.connect(_TIMEOUT_S)) as sqs, closing(_beside(sqs, topic, endpoint)) as sns:
         declare_tap(sns, sqs, topic, tap.queue, retention=retention)
-    finally:
-        sqs.close()
-        sns.close()
     return "declared"
 
 
 def _beside(sqs: Any, topic: str, endpoint: str | None) -> Any:
     """A client of the topic's SNS, with the tap's credentials."""
-    session = new_session()
-    session._credentials = sqs._get_credentials()
-    config = Config(connect_timeout=_TIMEOUT_S, read_timeout=_TIMEOUT_S, retries={"total_max_attempts": 1})
-    return session.create_client("sns", region_name=topic.split(":")[3], endpoint_url=endpoint, config=config)
+    session, region = own_session(sqs._get_credentials()), topic.split(":")[3]
+    return session.create_client("sns", region_name=region, endpoint_url=endpoint, config=own_config(_TIMEOUT_S))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import Any, Final, NoReturn
 
+from antipode.aws import status_of
 from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError
 
-from antipode_sns_sqs.errors import TapRefusedError, Unavailable, code_of, status_of
+from antipode_sns_sqs.errors import TapRefusedError, Unavailable, code_of
 from antipode_sns_sqs.tap import Tap
 
 TAG: Final = "antipode"
@@ -42,16 +44,13 @@ def check_tap(tap: Tap, client: Any) -> dict[str, str]:
 
 def probe(tap: Tap, timeout: float) -> dict[str, str]:
     """Asks whether a tap can be read, and looks at it for a moment; takes nothing away. Raises as `check_tap` does."""
-    client = tap.connect(timeout)
-    try:
+    with closing(tap.connect(timeout)) as client:
         attributes = check_tap(tap, client)
         try:
             client.receive_message(QueueUrl=tap.queue_url, MaxNumberOfMessages=1, VisibilityTimeout=0)
         except ClientError as error:
             raise_refused(tap, error)
         return attributes
-    finally:
-        client.close()
 
 
 def raise_refused(tap: Tap, error: ClientError) -> NoReturn:

@@ -15,7 +15,6 @@ from antipode.recent import Recent
 from antipode.store import Write
 from antipode.writeid import Opaque
 
-from antipode_sns_sqs.errors import was_refused
 from antipode_sns_sqs.options import Binding
 from antipode_sns_sqs.stamping import Room, Stamp, stamp
 
@@ -99,11 +98,7 @@ class One(_Form):
             return client._antipode_send(operation, params)
         sent = self._stamp(binding, params, key, self._room([params]))
         sent.begin()
-        try:
-            answer = client._antipode_send(operation, sent.stamp.entry)
-        except BaseException as error:
-            sent.failed(error, client._antipode_has_left())
-            raise
+        answer = client._antipode_attempt(operation, sent.stamp.entry, sent.failed)
         sent.done()
         return answer
 
@@ -123,15 +118,13 @@ class Many(_Form):
         messages = [self._stamp(binding, entry, key, room) for entry in entries]
         for sent in messages:
             sent.begin()
-        try:
-            answer = client._antipode_send(
-                operation, {**params, self._entries: [each.stamp.entry for each in messages]}
-            )
-        except BaseException as error:
-            left = client._antipode_has_left()
+
+        def all_failed(left: bool) -> None:
             for sent in messages:
-                sent.failed(error, left)
-            raise
+                sent.failed(left)
+
+        entries = [each.stamp.entry for each in messages]
+        answer = client._antipode_attempt(operation, {**params, self._entries: entries}, all_failed)
         taken = {each.get("Id") for each in answer.get("Successful") or ()}
         refused = {each.get("Id"): bool(each.get("SenderFault")) for each in answer.get("Failed") or ()}
         for sent in messages:
@@ -177,9 +170,9 @@ class _Sent:
         if self._shape.arrives:
             self._binding.arrived(mark)
 
-    def failed(self, error: BaseException, left: bool) -> None:
-        """The call ended with an error: the message was not sent, or nobody knows."""
-        self.not_taken(refused=not left or was_refused(error))
+    def failed(self, left: bool) -> None:
+        """The call ended with an error: the message was not sent, or with `left` nobody knows."""
+        self.not_taken(refused=not left)
 
     def not_taken(self, *, refused: bool) -> None:
         """It was refused, or nobody knows."""

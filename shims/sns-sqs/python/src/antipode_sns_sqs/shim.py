@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
-from antipode.administration import Finding, Step, Wanted
 from antipode.shim import Server
 from antipode.store import Store
-from antipode.tapped import ReadTap, TapMemory, TappedShim, TapWatch
+from antipode.tapped import Broker, ReadTap, TapMemory, TappedShim, TapWatch
 from botocore.exceptions import BotoCoreError
 
-from antipode_sns_sqs import preparing
+from antipode_sns_sqs import doctor, preparing
 from antipode_sns_sqs.reader import TapReader
 from antipode_sns_sqs.tap import REMEMBERED, SCHEMES, Tap
-
-
-class Region(NamedTuple):
-    """The region of a wrapped client, without a tap."""
-
-    address: str
 
 
 class _Session:
@@ -55,13 +48,11 @@ class SnsSqsShim(TappedShim):
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
     preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
 
+    tap_of = staticmethod(Tap.of)
+
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._sessions: list[_Session] = []
-
-    def without_tap(self, target: Any) -> Sequence[str] | None:
-        """As the base says."""
-        return [target.address] if isinstance(target, Region) else None
 
     def tap(self, server: Server) -> ReadTap:
         """As the base says."""
@@ -71,7 +62,7 @@ class SnsSqsShim(TappedShim):
 
     def watch(self, server: Server, on_change: Callable[[], None]) -> TapWatch:
         """As the base says."""
-        if isinstance(server.target, Region):
+        if isinstance(server.target, Broker):
             raise NotImplementedError("it has no tap")
         reader = self._session(server).reader(server.ask_timeout)
         reader.on_arrival = on_change
@@ -90,10 +81,6 @@ class SnsSqsShim(TappedShim):
         for session in sessions:
             session.close()
 
-    def address(self, target: Any) -> str:
-        """As the base says."""
-        return target.address if isinstance(target, Region) else Tap.of(target).address
-
     def _session(self, server: Server) -> _Session:
         # None at first, and in the child of a fork: nothing of the parent's threads is touched there.
         if not isinstance(server.session, _Session):
@@ -103,14 +90,5 @@ class SnsSqsShim(TappedShim):
 
     # For operators
 
-    @classmethod
-    def diagnose(cls, url: str) -> Sequence[Finding]:
-        """Whether the tap of the URL can be read, and what cures it."""
-        from antipode_sns_sqs.doctor import diagnose
-
-        return diagnose(url)
-
-    @classmethod
-    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
-        """A tap at the URL, and the rights to read it."""
-        return preparing.preparations(url, wanted)
+    diagnose = staticmethod(doctor.diagnose)
+    preparations = staticmethod(preparing.preparations)

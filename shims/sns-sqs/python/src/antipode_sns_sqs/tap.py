@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import botocore.session
+from antipode.aws import client_beside, client_of, own_config, own_session
 from antipode.errors import ConfigurationError
-from botocore.client import BaseClient
-from botocore.config import Config
 
 REMEMBERED: Final = 20_000
 """How many of the last messages a tap's reader remembers by default: about 3 MB."""
@@ -20,10 +16,6 @@ _FORMS: Final = (
     "https://sqs.REGION.amazonaws.com/ACCOUNT/QUEUE (the queue's URL), or "
     "sqs+https://[KEY:SECRET@]HOST[:PORT]/ACCOUNT/QUEUE?region=…"
 )
-_loading = threading.Lock()
-if hasattr(os, "register_at_fork"):  # in the child no thread of the parent holds it
-    os.register_at_fork(after_in_child=lambda: globals().update(_loading=threading.Lock()))
-_loaders: Final[list[Any]] = []
 
 
 @dataclass(frozen=True)
@@ -89,47 +81,17 @@ class Tap:
         """A client of our own, with these time-outs in seconds and no retries; `wait` is how long an answer may be
         kept back on purpose.
         """
-        config = Config(
-            connect_timeout=timeout, read_timeout=timeout + wait, retries={"total_max_attempts": 1, "mode": "standard"}
-        )
-        session = new_session()
-        more: dict[str, Any] = {}
-        region = self.region
+        config = own_config(timeout, wait)
         if self.client is not None:
             plain = getattr(self.client, "_antipode_plain", self.client)
-            credentials = plain._get_credentials()
-            if credentials is not None:
-                session._credentials = credentials  # those that are refreshed are refreshed for ours, too
-            region = region or plain.meta.region_name
-            more["verify"] = getattr(getattr(plain._endpoint, "http_session", None), "_verify", None)
-            config = plain.meta.config.merge(config)
-        else:
-            key, _, secret = _parts(self.url).netloc.rpartition("@")[0].partition(":")
-            if key:
-                more.update(aws_access_key_id=unquote(key), aws_secret_access_key=unquote(secret))
-        with _loading:
-            return session.create_client("sqs", region_name=region, endpoint_url=self.endpoint, config=config, **more)
+            return client_beside(plain, config, self.endpoint, self.region)
+        key, _, secret = _parts(self.url).netloc.rpartition("@")[0].partition(":")
+        login = {"aws_access_key_id": unquote(key), "aws_secret_access_key": unquote(secret)} if key else {}
+        session = own_session()
+        return session.create_client("sqs", region_name=self.region, endpoint_url=self.endpoint, config=config, **login)
 
     def __repr__(self) -> str:
         return f"<Tap {self.address}>"
-
-
-def new_session() -> Any:
-    """A botocore session of our own; the models that it reads are read once a process."""
-    session = botocore.session.Session()
-    with _loading:
-        if not _loaders:
-            _loaders.append(session.get_component("data_loader"))
-        session.register_component("data_loader", _loaders[0])
-    return session
-
-
-def client_of(given: Any, service: str) -> Any:
-    """The boto3 client of a service that this is or uses; None where it is something else."""
-    client = given if isinstance(given, BaseClient) else getattr(getattr(given, "meta", None), "client", None)
-    if not isinstance(client, BaseClient):
-        return None
-    return client if client.meta.service_model.service_name == service else None
 
 
 def _parts(url: str) -> Any:
