@@ -60,10 +60,10 @@ def test_a_comment_does_not_make_a_read_an_indexs(posts: Posts) -> None:
     """SHIM-12, SHIM-43: it stays strongly consistent, and shows nothing that was deleted."""
     client = posts.wrap("a", tables=["sorted"], consistent_reads="always")
     with antipode.scope():
-        client.put_item(TableName="sorted", Item={"who": {"S": "me"}, "when": {"N": "1"}, "v": {"S": "x"}})
-        client.delete_item(TableName="sorted", Key={"who": {"S": "me"}, "when": {"N": "1"}})
+        client.put_item(TableName="sorted", Item={"who": {"S": "deleter"}, "when": {"N": "1"}, "v": {"S": "x"}})
+        client.delete_item(TableName="sorted", Key={"who": {"S": "deleter"}, "when": {"N": "1"}})
     with requests_of(client) as sent:
-        found = client.execute_statement(Statement="SELECT v FROM \"sorted\" /* FROM s.i */ WHERE who = 'me'")
+        found = client.execute_statement(Statement="SELECT v FROM \"sorted\" /* FROM s.i */ WHERE who = 'deleter'")
     assert found["Items"] == []
     assert sent[0][1]["ConsistentRead"] is True
     with requests_of(client) as sent:
