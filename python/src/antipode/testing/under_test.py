@@ -173,6 +173,13 @@ class StoreUnderTest(ABC):
         """
         raise NotPossible("reads")
 
+    def counts(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        """Return ways to learn of a key what is not its value, by a client of `wrap_client`, each by its name.
+
+        Whether it is there, how many there are, how long it is. Each gives something true of a key that was written.
+        """
+        raise NotPossible("counts")
+
     def past_moment(self, client: Any, key: str) -> AbstractContextManager[Callable[[], object]]:
         """Open, by a client of `wrap_client`, what shows the key as it is now for as long as it is open.
 

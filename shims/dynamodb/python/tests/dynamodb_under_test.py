@@ -86,6 +86,17 @@ class DynamoDbUnderTest(LabLinks):
             self.lab.client(server), store=self.name, tables=[TABLE], replicas=listed, wait_on_read=wait_on_read
         )
 
+    def counts(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        def queried(name: str) -> object:
+            [(attribute, value)] = key(name).items()
+            condition = {attribute: {"AttributeValueList": [value], "ComparisonOperator": "EQ"}}
+            return client.query(TableName=TABLE, KeyConditions=condition, Select="COUNT")["Count"]
+
+        return {
+            "query COUNT": queried,
+            "scan COUNT": lambda name: client.scan(TableName=TABLE, Select="COUNT")["Count"],
+        }
+
     def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:
         def first(items: Sequence[Mapping[str, Any]]) -> object:
             return items[0]["value"]["S"] if items else None

@@ -101,6 +101,14 @@ class MongoUnderTest(LabUnderTest):
             ),
         }
 
+    def counts(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        posts = self._posts(client)
+        return {
+            "count_documents": lambda key: posts.count_documents({"_id": key}),
+            "estimated_document_count": lambda key: posts.estimated_document_count(),
+            "count": lambda key: client[DATABASE].command("count", "kit", query={"_id": key})["n"],
+        }
+
     @contextmanager
     def past_moment(self, client: Any, key: str) -> Iterator[Callable[[], object]]:
         first = f"{key} first"

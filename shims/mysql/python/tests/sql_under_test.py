@@ -189,6 +189,13 @@ class SqlUnderTest(LabUnderTest):
         }
         return {**ways, "several": last("DO 1; SELECT v FROM kit WHERE k = {}")} if self.takes_several else ways
 
+    def counts(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        return {
+            "COUNT": lambda key: _all(client, f"SELECT COUNT(*) FROM kit WHERE k = '{key}'"),
+            "EXISTS": lambda key: _all(client, f"SELECT EXISTS (SELECT * FROM kit WHERE k = '{key}')"),
+            "LENGTH": lambda key: _all(client, f"SELECT LENGTH(v) FROM kit WHERE k = '{key}'"),
+        }
+
     @contextmanager
     def past_moment(self, client: Any, key: str) -> Iterator[Callable[[], object]]:
         _all(client, "START TRANSACTION WITH CONSISTENT SNAPSHOT")

@@ -190,6 +190,16 @@ class PostgresqlUnderTest(LabUnderTest):
             "stream": lambda key: next(client.cursor().stream("SELECT value FROM posts WHERE key = %s", (key,)))[0],
         }
 
+    def counts(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        def first(text: str) -> Callable[[str], object]:
+            return lambda key: client.execute(text, (key,)).fetchone()[0]
+
+        return {
+            "count": first("SELECT count(*) FROM posts WHERE key = %s"),
+            "EXISTS": first("SELECT EXISTS (SELECT FROM posts WHERE key = %s)"),
+            "rowcount": lambda key: client.execute("SELECT FROM posts WHERE key = %s", (key,)).rowcount,
+        }
+
     @contextmanager
     def past_moment(self, client: Any, key: str) -> Iterator[Callable[[], object]]:
         with client.cursor("kit_past", withhold=True) as cursor:

@@ -129,6 +129,20 @@ class RedisUnderTest(LabUnderTest):
             "transaction": in_a_transaction,
         }
 
+    def counts(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        return {
+            "EXISTS": client.exists,
+            "TYPE": lambda key: client.type(key) == "hash",
+            "HLEN": client.hlen,
+            "HEXISTS": lambda key: client.hexists(key, FIELD),
+            "HSTRLEN": lambda key: client.hstrlen(key, FIELD),
+            "KEYS": client.keys,
+            "SCAN": lambda key: list(client.scan_iter(key)),
+            "DBSIZE": lambda key: client.dbsize(),
+            "TTL": lambda key: client.ttl(key) == -1,
+            "EXISTS in a pipeline": lambda key: client.pipeline(transaction=False).exists(key).execute()[0],
+        }
+
     def list_port(self, port: int) -> None:
         antipode_redis.register(self.name, replicas=[f"redis://127.0.0.1:{port}"])
 

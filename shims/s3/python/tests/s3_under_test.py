@@ -89,6 +89,15 @@ class S3UnderTest(LabUnderTest):
 
         return {"get_object": lambda key: _get(client, key), "download_fileobj": downloaded}
 
+    def counts(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        return {
+            "head_object": lambda key: client.head_object(Bucket=BUCKET, Key=key)["ContentLength"],
+            "list_objects_v2": lambda key: client.list_objects_v2(Bucket=BUCKET, Prefix=key)["KeyCount"],
+            "list_object_versions": lambda key: client.list_object_versions(Bucket=BUCKET, Prefix=key)["Versions"],
+            "get_object_acl": lambda key: client.get_object_acl(Bucket=BUCKET, Key=key)["Grants"],
+            "get_object_tagging": lambda key: client.get_object_tagging(Bucket=BUCKET, Key=key)["ResponseMetadata"],
+        }
+
     def list_port(self, port: int) -> None:
         client = self.lab.new_client(self.primary, port=port)
         self._more.append(client)

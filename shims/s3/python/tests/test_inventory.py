@@ -35,7 +35,7 @@ def test_every_way_of_the_client_is_known(images: Images) -> None:
 
 def test_what_nobody_knows_waits_and_is_recorded(images: Images, monkeypatch: pytest.MonkeyPatch) -> None:
     """SHIM-43: an operation of a newer client."""
-    monkeypatch.setattr(antipode_s3.client, "NEITHER", NEITHER - {"GetObjectAcl"})
+    monkeypatch.setattr(antipode_s3.client, "READS", READS - {"GetObjectAcl"})
     impatient: Any = antipode_s3.wrap(images.plain_b, STORE, bucket=BUCKET, wait_on_read=True, timeout=0.2)
     key = new_key()
     with antipode.scope() as opened, antipode.reading() as seen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -16,7 +16,7 @@ from antipode.operations import scope
 from antipode.reading import reading
 from antipode.result import BarrierError, BarrierTimeout, BarrierUnproven
 from antipode.testing.conformance.cases import Cases, only
-from antipode.testing.under_test import StoreUnderTest
+from antipode.testing.under_test import NotPossible, StoreUnderTest
 from antipode.writeid import WriteId
 
 _IN_VAIN = (BarrierTimeout, BarrierUnproven)
@@ -58,13 +58,22 @@ class _ReadCounter:
 class OwnReads(Cases):
     """Reads under `wait_on_read` and `reading(after=…)`."""
 
+    @staticmethod
+    def _ways(store: StoreUnderTest, client: object) -> Mapping[str, Callable[[str], object]]:
+        """Return all ways to read of which a store knows: a count is one, too (SHIM-44)."""
+        try:
+            return {**store.reads(client), **store.counts(client)}
+        except NotPossible:
+            return store.reads(client)
+
     @only(queues=False)
     @_ASKED
     def test_unsure_reads(self, store: StoreUnderTest, asked: str) -> None:
         """Whatever may return data waits first, or is refused: no value is older than the scope (SHIM-44, BAR-50)."""
         key = store.new_key()
         assert store.judge(store.written(key, "0")).satisfied
-        for number, way in enumerate(store.reads(store.wrap_client(store.near)), 1):
+        values = store.reads(store.wrap_client(store.near)).keys()
+        for number, way in enumerate(self._ways(store, store.wrap_client(store.near)), 1):
             store.partition(store.near)
             lineage = store.written(key, f"{number}")
             configure(timeout=store.brief)
@@ -77,13 +86,36 @@ class OwnReads(Cases):
                 if refused:
                     with pytest.raises(ConfigurationError):
                         again(key)
-                else:
+                elif way in values:
                     assert again(key) == f"{number}", way
+                else:
+                    assert again(key), way
+
+    @only(queues=False)
+    def test_count_marks(self, store: StoreUnderTest) -> None:
+        """Who learns only whether something is there, or how much, depends on it as on its value (SHIM-13, SHIM-44)."""
+        for way in store.counts(store.wrap_client(store.near)):
+            key = store.new_key()
+            count = store.counts(store.wrap_client(store.near))[way]
+            store.partition(store.far)
+            store.written(key, "1")
+            store.until(lambda: store.shows(key, "1", store.near), "the write reaches the near replica")  # noqa: B023
+            with reading() as seen:
+                try:
+                    assert count(key), way
+                except ConfigurationError:
+                    store.heal(store.far)
+                    continue
+            if seen.lineage.is_complete():
+                assert not store.judge(seen.lineage, store.brief).satisfied, f"{way}: nothing is collected"
+            store.heal(store.far)
+            store.until(lambda: store.shows(key, "1"), "the write arrives")  # noqa: B023
+            assert store.judge(seen.lineage).satisfied, way
 
     @staticmethod
     def _way(store: StoreUnderTest, server: str, asked: str, way: str) -> Callable[[str], object]:
         """A way to read by a client of its own."""
-        return store.reads(store.wrap_client(server, wait_on_read=asked == "wait_on_read"))[way]
+        return OwnReads._ways(store, store.wrap_client(server, wait_on_read=asked == "wait_on_read"))[way]
 
     @staticmethod
     def _refuses(way: str, read: Callable[[str], object], key: str) -> bool:
@@ -144,7 +176,8 @@ class OwnReads(Cases):
         assert store.judge(known).satisfied
         other = store.name.swapcase()
         lineage = Lineage([WriteId(other, each.key, each.version) for each in known.of_store(store.name)])
-        for way in store.reads(store.wrap_client(store.near)):
+        values = store.reads(store.wrap_client(store.near)).keys()
+        for way in self._ways(store, store.wrap_client(store.near)):
             read = self._way(store, store.near, asked, way)
             with _behind(lineage, asked), pytest.raises((BarrierUnproven, ConfigurationError)) as raised:
                 read(key)
@@ -152,7 +185,7 @@ class OwnReads(Cases):
                 assert raised.value.code == "AP107", way
                 assert other in str(raised.value)
             with _behind(known, asked), suppress(ConfigurationError):
-                assert read(key) == "1", way
+                assert read(key) == "1" or way not in values, way
 
     @only(queues=False)
     def test_read_is_told(self, store: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +193,8 @@ class OwnReads(Cases):
         key = store.new_key()
         assert store.judge(store.written(key, "1")).satisfied
         configure(mode="dry-run")
-        for way in store.reads(store.wrap_client(store.near)):
-            read = store.reads(store.wrap_client(store.near))[way]
+        for way in self._ways(store, store.wrap_client(store.near)):
+            read = self._ways(store, store.wrap_client(store.near))[way]
             told = _ReadCounter()
             monkeypatch.setattr(events, "on_read_sent", told.begin)
             monkeypatch.setattr(events, "on_write_begun", told.begin_write)

@@ -10,6 +10,7 @@ READS_PART: Final = frozenset(
     {
         *("GetObjectAttributes", "GetObjectTagging", "GetObjectTorrent", "SelectObjectContent"),
         *("GetObjectAnnotation", "ListObjectAnnotations"),
+        *("GetObjectAcl", "GetObjectLegalHold", "GetObjectRetention"),
     }
 )
 """Reads of one object whose answer does not say which lineage rests beside it."""
@@ -52,7 +53,7 @@ NEITHER: Final = frozenset(
         *("GetBucketMetricsConfiguration", "GetBucketNotification", "GetBucketNotificationConfiguration"),
         *("GetBucketOwnershipControls", "GetBucketPolicy", "GetBucketPolicyStatus", "GetBucketReplication"),
         *("GetBucketRequestPayment", "GetBucketTagging", "GetBucketVersioning", "GetBucketWebsite"),
-        *("GetObjectAcl", "GetObjectLegalHold", "GetObjectLockConfiguration", "GetObjectRetention"),
+        "GetObjectLockConfiguration",
         *("GetPublicAccessBlock", "HeadBucket", "ListBucketAnalyticsConfigurations"),
         *("ListBucketIntelligentTieringConfigurations", "ListBucketInventoryConfigurations"),
         *("ListBucketMetricsConfigurations", "ListBuckets", "ListDirectoryBuckets", "ListMultipartUploads"),
