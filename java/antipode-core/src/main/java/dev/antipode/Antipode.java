@@ -1,13 +1,16 @@
 package dev.antipode;
 
-import dev.antipode.barrier.Barriers;
-import dev.antipode.barrier.Fallback;
-import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.history.Recorder;
+import dev.antipode.internal.base.ProcessSettings;
+import dev.antipode.internal.diagnostics.history.Recorder;
+import dev.antipode.internal.engine.Barriers;
+import dev.antipode.internal.engine.Fallback;
+import dev.antipode.internal.scope.Carrying;
+import dev.antipode.internal.scope.CarryingExecutor;
+import dev.antipode.internal.scope.ScopeLog;
+import dev.antipode.internal.store.Registry;
 import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Messages;
-import dev.antipode.shim.Registry;
-import dev.antipode.telemetry.CallSite;
+import dev.antipode.shim.CallSite;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

@@ -1,5 +1,7 @@
 package dev.antipode;
 
+import dev.antipode.internal.model.CodedText;
+
 /**
  * The root of everything that Antipode throws itself. Its message ends its first line with its code, as {@code [AP104]}
  * (OBS-14); {@code antipode explain CODE} says more.
@@ -36,16 +38,6 @@ public class AntipodeException extends RuntimeException {
 
   @Override
   public String getMessage() {
-    return withCode(words(), code);
-  }
-
-  /** A message with its code behind its first line; nothing is added where it has none. */
-  static String withCode(String message, String code) {
-    if (code.isEmpty() || message == null) {
-      return message;
-    }
-    int end = message.indexOf('\n');
-    int first = end < 0 ? message.length() : end;
-    return message.substring(0, first) + " [" + code + "]" + message.substring(first);
+    return CodedText.of(words(), code);
   }
 }

@@ -1,6 +1,7 @@
 package dev.antipode;
 
-import dev.antipode.wire.Display;
+import dev.antipode.internal.model.CodedText;
+import dev.antipode.internal.model.Display;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -91,14 +92,14 @@ public final class BarrierResult {
   public String explain() {
     List<String> lines = new ArrayList<>();
     boolean isEmpty = off != null && off.isEmpty() && stores().isEmpty();
-    lines.add(AntipodeException.withCode(toString(), isEmpty ? "AP102" : ""));
-    stores().forEach((name, result) -> lines.add(AntipodeException.withCode(
+    lines.add(CodedText.of(toString(), isEmpty ? "AP102" : ""));
+    stores().forEach((name, result) -> lines.add(CodedText.of(
         "  %s: %s%s (%s)".formatted(
             Display.shown(name), result.verdict(), result.kind() == null ? "" : ", " + result.kind(), result.reason()),
         result.code())));
     for (Gap gap : gaps) {
       String line = "  incomplete: %s %s %s".formatted(gap.reason(), Display.shown(gap.store()), gap.detail());
-      lines.add(AntipodeException.withCode(line.stripTrailing(), gap.code()));
+      lines.add(CodedText.of(line.stripTrailing(), gap.code()));
     }
     return String.join("\n", lines);
   }

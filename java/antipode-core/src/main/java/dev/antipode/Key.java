@@ -1,6 +1,6 @@
 package dev.antipode;
 
-import dev.antipode.wire.Names;
+import dev.antipode.internal.model.Names;
 import java.util.Arrays;
 import java.util.HexFormat;
 

@@ -1,11 +1,11 @@
 package dev.antipode;
 
-import dev.antipode.wire.Budget;
-import dev.antipode.wire.Names;
-import dev.antipode.wire.PlainText;
-import dev.antipode.wire.Section;
-import dev.antipode.wire.WireForm;
-import dev.antipode.wire.WireForm.Parts;
+import dev.antipode.internal.model.Budget;
+import dev.antipode.internal.model.Names;
+import dev.antipode.internal.model.PlainText;
+import dev.antipode.internal.model.Section;
+import dev.antipode.internal.model.WireForm;
+import dev.antipode.internal.model.WireForm.Parts;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;

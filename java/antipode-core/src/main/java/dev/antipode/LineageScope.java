@@ -1,14 +1,22 @@
 package dev.antipode;
 
+import dev.antipode.internal.scope.Changes;
+import dev.antipode.internal.scope.GapList;
+import dev.antipode.internal.scope.OpenStreams;
+import dev.antipode.internal.scope.PendingWrites;
+import dev.antipode.internal.scope.Removals;
+import dev.antipode.internal.scope.ScopeAccess;
+import dev.antipode.internal.scope.ScopeLog;
+import dev.antipode.internal.scope.TimesOff;
+import dev.antipode.internal.scope.UnflushedChanges;
 import dev.antipode.observer.ObservedScope;
 import dev.antipode.observer.Observers;
-import dev.antipode.telemetry.CallSite;
+import dev.antipode.shim.CallSite;
+import dev.antipode.shim.PendingWrite;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.ContextKey;
 import io.opentelemetry.context.ImplicitContextKeyed;
 import io.opentelemetry.context.Scope;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.OptionalLong;
@@ -24,7 +32,6 @@ import java.util.function.UnaryOperator;
 public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, ObservedScope {
   private static final ContextKey<LineageScope> KEY = ContextKey.named("antipode-scope");
   private static final Gap ENDED = new Gap("unscoped", "", "it has ended: what goes on in it may depend on others' writes");
-  private static final int MOST_GAPS = 100;
 
   private final ScopeKind kind;
   private final Delivery delivery;
@@ -34,10 +41,10 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
   // Under the lock; what is volatile is read without it.
   private volatile Lineage lineage;
   private volatile Lineage inbound;
-  private final Changes changes = new Changes();
+  private final Changes changes = new Changes(Lineage::changedSince);
   private final Removals removals = new Removals();
   private final PendingWrites pending = new PendingWrites();
-  private final List<Gap> gaps = new ArrayList<>();
+  private final GapList gaps = new GapList();
   private volatile boolean closed;
   private boolean stopped;
   private int holds;
@@ -49,10 +56,13 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
   private volatile Object proof;
   private volatile Supplier<String> endpoint;
   private volatile String queue = "";
-
   // Where it was made current by `open`; null for scopes that a middleware makes current itself.
   private Scope current;
   private Thread opener;
+
+  static {
+    ScopeAccess.give(LineageScope::hold);
+  }
 
   private LineageScope(Lineage lineage, ScopeKind kind, Delivery delivery) {
     this.kind = kind;
@@ -155,7 +165,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
   /** Why its lineage is not complete, as far as this process knows. */
   public List<Gap> gaps() {
     synchronized (lock) {
-      List<Gap> all = new ArrayList<>(gaps);
+      List<Gap> all = gaps.list();
       all.addAll(passingGaps());
       all.addAll(timesOff.gaps());
       return all;
@@ -198,7 +208,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
 
   /** Add writes to the lineage (paper table 2); a closed scope drops and counts them, and is incomplete (SCOPE-4). */
   public void append(WriteId... ids) {
-    append(Arrays.asList(ids));
+    append(List.of(ids));
   }
 
   /** Adds writes to the lineage. */
@@ -332,9 +342,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
   /** Keeps a reason for the gaps of a barrier without marking the lineage: an untrusted one was dropped (TRUST-27). */
   public void noteGap(String reason, String store, String detail) {
     synchronized (lock) {
-      if (gaps.size() < MOST_GAPS) {
-        gaps.add(new Gap(reason, store, detail));
-      }
+      gaps.add(new Gap(reason, store, detail));
     }
   }
 
@@ -358,8 +366,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
   /** Notes a write that is in flight, with the lineage as it is now; copies that leave meanwhile are marked. */
   public void begin(PendingWrite write) {
     synchronized (lock) {
-      write.sentWith(lineage);
-      pending.add(write);
+      pending.add(write, lineage);
     }
   }
 
@@ -426,18 +433,11 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
     }
   }
 
-  /** Keeps a detached scope open for work that carries it. */
-  void hold() {
+  /** Keeps a detached scope open for work that carries it; what ends last of it closes a scope that was stopped meanwhile. */
+  private void hold(int works) {
     synchronized (lock) {
-      holds++;
-    }
-  }
-
-  /** The work that carried the scope has ended; the last one closes a scope that was stopped meanwhile. */
-  void release() {
-    synchronized (lock) {
-      holds--;
-      closed = timesOff.end(stopped && holds == 0);
+      holds += works;
+      closed = works < 0 ? timesOff.end(stopped && holds == 0) : closed;
     }
   }
 

@@ -1,7 +1,7 @@
 package dev.antipode;
 
-import dev.antipode.wire.Names;
-import dev.antipode.wire.WireForm;
+import dev.antipode.internal.model.Names;
+import dev.antipode.internal.model.WireForm;
 
 /**
  * A version that compares within its epoch: a history that had one writer at a time (LIN-2).

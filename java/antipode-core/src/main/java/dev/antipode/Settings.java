@@ -1,7 +1,6 @@
 package dev.antipode;
 
-import dev.antipode.configuration.Setting;
-import dev.antipode.trust.Keys;
+import dev.antipode.shim.Setting;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;

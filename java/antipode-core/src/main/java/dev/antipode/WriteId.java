@@ -1,8 +1,8 @@
 package dev.antipode;
 
-import dev.antipode.wire.Names;
-import dev.antipode.wire.Section;
-import dev.antipode.wire.WireForm;
+import dev.antipode.internal.model.Names;
+import dev.antipode.internal.model.Section;
+import dev.antipode.internal.model.WireForm;
 
 /**
  * One write to one datastore: {@code <store, key, version>} (paper section 5.1, LIN-1).

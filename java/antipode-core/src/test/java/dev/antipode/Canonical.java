@@ -1,8 +1,8 @@
 package dev.antipode;
 
-import dev.antipode.wire.Section;
-import dev.antipode.wire.WireForm;
-import dev.antipode.wire.WireForm.Parts;
+import dev.antipode.internal.model.Section;
+import dev.antipode.internal.model.WireForm;
+import dev.antipode.internal.model.WireForm.Parts;
 import java.util.Map;
 import java.util.stream.Collectors;
 

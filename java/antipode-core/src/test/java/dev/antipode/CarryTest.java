@@ -3,6 +3,8 @@ package dev.antipode;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.antipode.internal.scope.UnflushedChanges;
+import dev.antipode.shim.PendingWrite;
 import dev.antipode.testing.AntipodeIsolated;
 import java.util.List;
 import java.util.concurrent.Callable;

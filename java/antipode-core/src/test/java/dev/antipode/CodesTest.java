@@ -3,6 +3,7 @@ package dev.antipode;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.antipode.shim.Logs;
 import dev.antipode.testing.CapturedLogs;
 import dev.antipode.testing.Isolated;
 import java.io.IOException;

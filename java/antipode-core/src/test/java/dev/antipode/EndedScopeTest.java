@@ -2,11 +2,11 @@ package dev.antipode;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.antipode.internal.store.Registry;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Inbound;
 import dev.antipode.propagation.Messages;
-import dev.antipode.shim.Registry;
 import dev.antipode.shim.Write;
 import dev.antipode.testing.AntipodeIsolated;
 import io.opentelemetry.context.Context;

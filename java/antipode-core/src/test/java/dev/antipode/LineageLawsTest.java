@@ -3,8 +3,8 @@ package dev.antipode;
 import static dev.antipode.Canonical.canonical;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.antipode.wire.Names;
-import dev.antipode.wire.WireForm;
+import dev.antipode.internal.model.Names;
+import dev.antipode.internal.model.WireForm;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;

@@ -1,6 +1,7 @@
 package dev.antipode;
 
-import dev.antipode.telemetry.Telemetry;
+import dev.antipode.internal.diagnostics.telemetry.Telemetry;
+import dev.antipode.shim.Logs;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.sdk.OpenTelemetrySdk;
 import io.opentelemetry.sdk.metrics.SdkMeterProvider;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.example.app.Application;
+import dev.antipode.shim.PendingWrite;
 import dev.antipode.testing.AntipodeIsolated;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.Scope;

@@ -3,10 +3,10 @@ package dev.antipode;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.configuration.Setting;
+import dev.antipode.internal.base.ProcessSettings;
+import dev.antipode.internal.base.StoreSettings;
+import dev.antipode.shim.Setting;
 import dev.antipode.testing.AntipodeIsolated;
-import dev.antipode.trust.Keys;
 import java.io.IOException;
 import java.lang.reflect.Method;
 import java.nio.file.Files;

@@ -3,8 +3,8 @@ package dev.antipode;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.antipode.wire.Names;
-import dev.antipode.wire.WireForm;
+import dev.antipode.internal.model.Names;
+import dev.antipode.internal.model.WireForm;
 import java.util.regex.Pattern;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;

@@ -5,7 +5,7 @@ import dev.antipode.Key;
 import dev.antipode.Opaque;
 import dev.antipode.Ordered;
 import dev.antipode.Version;
-import dev.antipode.barrier.Ticks;
+import dev.antipode.internal.base.Ticks;
 import dev.antipode.shim.Capabilities.Versions;
 import dev.antipode.shim.HybridClock;
 import java.io.UncheckedIOException;

@@ -2,9 +2,9 @@ package dev.antipode.observer;
 
 import dev.antipode.Key;
 import dev.antipode.Lineage;
-import dev.antipode.Logs;
 import dev.antipode.ScopeKind;
 import dev.antipode.WriteId;
+import dev.antipode.shim.Logs;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Iterator;

@@ -2,7 +2,6 @@ package dev.antipode.observer;
 
 import dev.antipode.Key;
 import dev.antipode.WriteId;
-import dev.antipode.history.Changed;
 import java.util.List;
 
 /** Who is told what becomes of one write: at most one of {@code done}, {@code unknown} and {@code notDone} ends it. */

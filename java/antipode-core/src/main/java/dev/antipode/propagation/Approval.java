@@ -2,11 +2,12 @@ package dev.antipode.propagation;
 
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
-import dev.antipode.trust.Decision;
-import dev.antipode.trust.Direction;
-import dev.antipode.trust.Judgement;
-import dev.antipode.trust.TrustLog;
-import dev.antipode.trust.TrustSettings;
+import dev.antipode.internal.propagation.Exchange;
+import dev.antipode.internal.trust.Decision;
+import dev.antipode.internal.trust.Direction;
+import dev.antipode.internal.trust.Judgement;
+import dev.antipode.internal.trust.TrustLog;
+import dev.antipode.internal.trust.TrustSettings;
 import io.opentelemetry.api.baggage.Baggage;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.ContextKey;

@@ -1,7 +1,8 @@
 package dev.antipode.propagation;
 
-import dev.antipode.trust.Addresses;
-import dev.antipode.wire.WireForm;
+import dev.antipode.internal.model.WireForm;
+import dev.antipode.internal.propagation.Exchange;
+import dev.antipode.internal.trust.Addresses;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -32,9 +33,6 @@ public final class Carriers {
 
   /** The headers that may hold a lineage. */
   public static final List<String> ALL = List.of(BAGGAGE_HEADER, LINEAGE_HEADER, JAEGER_HEADER);
-
-  /** Whoever writes it propagates in that format. */
-  static final String JAEGER_TRACE = "uber-trace-id";
 
   private static final int MAX_BAGGAGE_BYTES = 8192;
   private static final int MAX_BAGGAGE_MEMBERS = 64;
@@ -74,7 +72,7 @@ public final class Carriers {
       boolean jaeger = false;
       for (String field : fields) {
         baggage |= field.equalsIgnoreCase(BAGGAGE_HEADER);
-        jaeger |= field.equalsIgnoreCase(JAEGER_TRACE);
+        jaeger |= field.equalsIgnoreCase(Exchange.JAEGER_TRACE);
       }
       return new Formats(baggage, jaeger);
     }
@@ -247,7 +245,7 @@ public final class Carriers {
         own = null;
       }
     }
-    if (text != null && (formats.jaeger() || get.apply(JAEGER_TRACE) != null)) {
+    if (text != null && (formats.jaeger() || get.apply(Exchange.JAEGER_TRACE) != null)) {
       changes.put(JAEGER_HEADER, text);
       own = formats.baggage() ? own : null;
     } else if (get.apply(JAEGER_HEADER) != null) {

@@ -1,8 +1,7 @@
 package dev.antipode.shim;
 
-import dev.antipode.Logs;
+import dev.antipode.internal.model.Names;
 import dev.antipode.observer.Observers;
-import dev.antipode.wire.Names;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.Instant;

@@ -6,7 +6,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.Reading;
 import dev.antipode.WriteId;
-import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.observer.Observers;
 import dev.antipode.observer.ReadObserver;
 import dev.antipode.observer.ReadReply;

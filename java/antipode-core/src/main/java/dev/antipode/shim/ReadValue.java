@@ -3,7 +3,7 @@ package dev.antipode.shim;
 import dev.antipode.Key;
 import dev.antipode.Lineage;
 import dev.antipode.WriteId;
-import dev.antipode.history.Content;
+import dev.antipode.observer.Content;
 
 /**
  * What a read found under one key.

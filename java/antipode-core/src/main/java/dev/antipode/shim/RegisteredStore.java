@@ -10,8 +10,10 @@ import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
-import dev.antipode.barrier.Ages;
-import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.internal.base.ProcessSettings;
+import dev.antipode.internal.store.Ages;
+import dev.antipode.internal.store.StoreAccess;
+import dev.antipode.internal.store.StoreFactory;
 import dev.antipode.observer.ObservedStore;
 import java.time.Duration;
 import java.util.Collection;
@@ -41,6 +43,10 @@ public abstract class RegisteredStore implements Store, ObservedStore {
   private final AtomicInteger parkedTasks = new AtomicInteger();
 
   private final ReentrantLock lock = new ReentrantLock();
+
+  static {
+    StoreAccess.giveJoin(RegisteredStore::join);
+  }
 
   /** A store without servers; the registry has the shim serve it. */
   protected RegisteredStore(String name, Shim shim, StoreOptions options) {
@@ -99,7 +105,7 @@ public abstract class RegisteredStore implements Store, ObservedStore {
     return options;
   }
 
-  void join(StoreOptions later) {
+  private void join(StoreOptions later) {
     lock.lock();
     try {
       options = options.joinedWith(later);

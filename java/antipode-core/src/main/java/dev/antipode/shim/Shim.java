@@ -2,6 +2,7 @@ package dev.antipode.shim;
 
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
+import dev.antipode.internal.store.StoreAccess;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
@@ -23,6 +24,10 @@ import java.util.concurrent.Callable;
  */
 public abstract class Shim {
   private RegisteredStore store;
+
+  static {
+    StoreAccess.giveServe(Shim::serve);
+  }
 
   /** Makes a shim that serves no store yet. */
   protected Shim() {}
@@ -143,7 +148,7 @@ public abstract class Shim {
     return store;
   }
 
-  final void serve(RegisteredStore served) {
+  private void serve(RegisteredStore served) {
     store = served;
   }
 }

@@ -2,6 +2,7 @@ package dev.antipode.shim;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.StoreOptions;
+import dev.antipode.internal.store.Registry;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.ServiceLoader;

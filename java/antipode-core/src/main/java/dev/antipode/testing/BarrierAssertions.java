@@ -1,6 +1,6 @@
 package dev.antipode.testing;
 
-import dev.antipode.barrier.BarrierLog;
+import dev.antipode.internal.engine.BarrierLog;
 
 /** Assertions about the barriers of the code under test. */
 public final class BarrierAssertions {

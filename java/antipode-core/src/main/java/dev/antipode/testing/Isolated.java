@@ -1,16 +1,16 @@
 package dev.antipode.testing;
 
-import dev.antipode.Logs;
-import dev.antipode.ScopeLog;
-import dev.antipode.barrier.BarrierLog;
-import dev.antipode.barrier.Following;
-import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.history.Recorder;
-import dev.antipode.records.Records;
+import dev.antipode.internal.base.ProcessSettings;
+import dev.antipode.internal.diagnostics.dryrun.Records;
+import dev.antipode.internal.diagnostics.history.Recorder;
+import dev.antipode.internal.diagnostics.telemetry.Announcement;
+import dev.antipode.internal.diagnostics.telemetry.Telemetry;
+import dev.antipode.internal.engine.BarrierLog;
+import dev.antipode.internal.engine.Following;
+import dev.antipode.internal.scope.ScopeLog;
+import dev.antipode.internal.store.Registry;
+import dev.antipode.shim.Logs;
 import dev.antipode.shim.RegisteredStore;
-import dev.antipode.shim.Registry;
-import dev.antipode.telemetry.Announcement;
-import dev.antipode.telemetry.Telemetry;
 
 /**
  * A fresh registry, fresh settings (from the environment) and counts, until it is closed: for tests.

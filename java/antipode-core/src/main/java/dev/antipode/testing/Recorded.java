@@ -2,10 +2,10 @@ package dev.antipode.testing;
 
 import dev.antipode.Antipode;
 import dev.antipode.Mode;
-import dev.antipode.barrier.Following;
-import dev.antipode.records.Counts;
-import dev.antipode.records.Records;
-import dev.antipode.records.Repeats;
+import dev.antipode.internal.diagnostics.dryrun.Counts;
+import dev.antipode.internal.diagnostics.dryrun.Records;
+import dev.antipode.internal.diagnostics.dryrun.Repeats;
+import dev.antipode.internal.engine.Following;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -9,7 +9,6 @@ import dev.antipode.LineageScope;
 import dev.antipode.Observed;
 import dev.antipode.Ordered;
 import dev.antipode.WriteId;
-import dev.antipode.history.Changed;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.testing.AntipodeIsolated;

@@ -3,6 +3,7 @@ package dev.antipode.propagation;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.antipode.Antipode;
+import dev.antipode.Keys;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Observed;
@@ -10,8 +11,8 @@ import dev.antipode.ScopeKind;
 import dev.antipode.Settings;
 import dev.antipode.Trust;
 import dev.antipode.WriteId;
+import dev.antipode.internal.propagation.AntipodeAutoConfiguration;
 import dev.antipode.testing.AntipodeIsolated;
-import dev.antipode.trust.Keys;
 import io.opentelemetry.api.GlobalOpenTelemetry;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.api.baggage.Baggage;

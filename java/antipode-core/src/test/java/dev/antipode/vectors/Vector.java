@@ -8,7 +8,7 @@ import dev.antipode.Opaque;
 import dev.antipode.Ordered;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
-import dev.antipode.wire.Names;
+import dev.antipode.internal.model.Names;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,9 +2,9 @@ package dev.antipode.vectors;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.antipode.history.HistoryVectors;
+import dev.antipode.internal.diagnostics.dryrun.RecordsVectors;
+import dev.antipode.internal.diagnostics.history.HistoryVectors;
 import dev.antipode.propagation.PropagationVectors;
-import dev.antipode.records.RecordsVectors;
 import dev.antipode.testing.Isolated;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -22,7 +22,7 @@ import org.junit.jupiter.api.TestFactory;
 /**
  * Every file of {@code spec/vectors}: by its kind, each case is a test. A kind that nothing here knows fails.
  *
- * <p>The kinds of the engine are run in {@code dev.antipode.barrier.BarrierVectorsTest}, those of one store in its shim.
+ * <p>The kinds of the engine are run in {@code dev.antipode.internal.engine.BarrierVectorsTest}, those of one store in its shim.
  */
 class VectorsTest {
   private static final Set<String> OF_OTHERS =

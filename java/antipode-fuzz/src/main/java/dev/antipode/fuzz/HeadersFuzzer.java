@@ -1,10 +1,10 @@
 package dev.antipode.fuzz;
 
 import dev.antipode.Lineage;
+import dev.antipode.internal.trust.Addresses;
 import dev.antipode.propagation.HeaderCarrier;
 import dev.antipode.propagation.Propagation;
 import dev.antipode.propagation.RequestScope;
-import dev.antipode.trust.Addresses;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

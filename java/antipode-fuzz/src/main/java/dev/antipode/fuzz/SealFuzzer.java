@@ -1,9 +1,9 @@
 package dev.antipode.fuzz;
 
 import dev.antipode.ConfigurationException;
-import dev.antipode.trust.Keys;
-import dev.antipode.trust.Purpose;
-import dev.antipode.trust.Seal;
+import dev.antipode.Keys;
+import dev.antipode.internal.trust.Purpose;
+import dev.antipode.internal.trust.Seal;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;

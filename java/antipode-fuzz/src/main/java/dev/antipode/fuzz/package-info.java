@@ -1,2 +1,3 @@
 /** Jazzer's targets: {@code scripts/fuzz-java}. */
 package dev.antipode.fuzz;
+

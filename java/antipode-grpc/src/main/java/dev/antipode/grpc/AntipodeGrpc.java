@@ -1,7 +1,7 @@
 package dev.antipode.grpc;
 
-import dev.antipode.telemetry.CallSite;
-import dev.antipode.trust.TrustSettings;
+import dev.antipode.internal.trust.TrustSettings;
+import dev.antipode.shim.CallSite;
 import io.grpc.ClientInterceptor;
 import io.grpc.ServerInterceptor;
 

@@ -1,7 +1,7 @@
 package dev.antipode.grpc;
 
-import dev.antipode.trust.Judgement;
-import dev.antipode.trust.TrustSettings;
+import dev.antipode.internal.trust.Judgement;
+import dev.antipode.internal.trust.TrustSettings;
 import java.util.Arrays;
 import java.util.List;
 import java.util.regex.Pattern;

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.antipode.Antipode;
 import dev.antipode.Settings;
+import dev.antipode.internal.trust.Judgement;
+import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.testing.AntipodeIsolated;
-import dev.antipode.trust.Judgement;
-import dev.antipode.trust.TrustSettings;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

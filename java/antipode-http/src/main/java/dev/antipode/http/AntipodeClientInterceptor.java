@@ -1,12 +1,12 @@
 package dev.antipode.http;
 
 import dev.antipode.LineageScope;
-import dev.antipode.Logs;
+import dev.antipode.internal.trust.Direction;
+import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Propagation;
-import dev.antipode.trust.Direction;
-import dev.antipode.trust.TrustSettings;
+import dev.antipode.shim.Logs;
 import io.opentelemetry.context.Scope;
 import java.io.IOException;
 import org.springframework.http.HttpRequest;

@@ -1,12 +1,12 @@
 package dev.antipode.http;
 
+import dev.antipode.internal.trust.Addresses;
+import dev.antipode.internal.trust.TrustSettings;
+import dev.antipode.propagation.Caller;
 import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Carriers.Arrived;
 import dev.antipode.propagation.Header;
 import dev.antipode.propagation.Inbound;
-import dev.antipode.trust.Addresses;
-import dev.antipode.trust.Caller;
-import dev.antipode.trust.TrustSettings;
 import io.opentelemetry.context.Scope;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;

@@ -1,7 +1,7 @@
 package dev.antipode.http;
 
 import dev.antipode.ConfigurationException;
-import dev.antipode.trust.TrustSettings;
+import dev.antipode.internal.trust.TrustSettings;
 import java.net.http.HttpClient;
 
 /** The JDK's HTTP client, with lineages going out and coming back. */

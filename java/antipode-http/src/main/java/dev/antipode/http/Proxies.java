@@ -1,7 +1,7 @@
 package dev.antipode.http;
 
-import dev.antipode.trust.Judgement;
-import dev.antipode.trust.TrustSettings;
+import dev.antipode.internal.trust.Judgement;
+import dev.antipode.internal.trust.TrustSettings;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
 import java.net.ProxySelector;

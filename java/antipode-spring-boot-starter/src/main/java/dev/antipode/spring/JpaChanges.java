@@ -1,12 +1,12 @@
 package dev.antipode.spring;
 
 import dev.antipode.LineageScope;
-import dev.antipode.Logs;
-import dev.antipode.PendingWrite;
-import dev.antipode.UnflushedChanges;
+import dev.antipode.internal.scope.UnflushedChanges;
+import dev.antipode.internal.store.Registry;
 import dev.antipode.postgresql.AntipodePostgres;
+import dev.antipode.shim.Logs;
+import dev.antipode.shim.PendingWrite;
 import dev.antipode.shim.RegisteredStore;
-import dev.antipode.shim.Registry;
 import jakarta.persistence.EntityManager;
 import jakarta.persistence.EntityManagerFactory;
 import java.util.Collections;

@@ -1,8 +1,8 @@
 package dev.antipode.spring;
 
-import dev.antipode.Logs;
 import dev.antipode.http.ApacheAttempts;
 import dev.antipode.http.JudgedRedirects;
+import dev.antipode.shim.Logs;
 import java.util.Collection;
 import java.util.Set;
 import java.util.function.Consumer;

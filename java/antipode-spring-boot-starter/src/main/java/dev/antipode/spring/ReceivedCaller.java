@@ -1,8 +1,8 @@
 package dev.antipode.spring;
 
 import dev.antipode.http.AntipodeFilter;
-import dev.antipode.trust.Addresses;
-import dev.antipode.trust.Caller;
+import dev.antipode.internal.trust.Addresses;
+import dev.antipode.propagation.Caller;
 import jakarta.servlet.ServletException;
 import java.io.IOException;
 import java.util.ArrayList;

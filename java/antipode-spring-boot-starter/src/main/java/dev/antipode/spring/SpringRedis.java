@@ -2,10 +2,10 @@ package dev.antipode.spring;
 
 import dev.antipode.AntipodeException;
 import dev.antipode.ConfigurationException;
-import dev.antipode.Logs;
 import dev.antipode.StoreOptions;
 import dev.antipode.redis.AntipodeLettuce;
 import dev.antipode.redis.LettuceWrapping;
+import dev.antipode.shim.Logs;
 import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulConnection;

@@ -2,11 +2,11 @@ package dev.antipode.spring;
 
 import dev.antipode.Antipode;
 import dev.antipode.ConfigurationException;
-import dev.antipode.Logs;
 import dev.antipode.Settings;
-import dev.antipode.configuration.NearestName;
-import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.configuration.Setting;
+import dev.antipode.internal.base.NearestName;
+import dev.antipode.internal.base.ProcessSettings;
+import dev.antipode.shim.Logs;
+import dev.antipode.shim.Setting;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;

@@ -2,7 +2,7 @@ package dev.antipode.spring;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.StoreOptions;
-import dev.antipode.configuration.NearestName;
+import dev.antipode.internal.base.NearestName;
 import dev.antipode.shim.Shims;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,6 +1,6 @@
 package dev.antipode.spring;
 
-import dev.antipode.Logs;
+import dev.antipode.shim.Logs;
 import java.lang.reflect.Modifier;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.springframework.aop.framework.AopConfigException;

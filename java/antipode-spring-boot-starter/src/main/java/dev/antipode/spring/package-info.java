@@ -1,2 +1,3 @@
 /** Auto-configuration for Spring Boot. */
 package dev.antipode.spring;
+

@@ -15,7 +15,7 @@ import dev.antipode.Reading;
 import dev.antipode.Settings;
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
-import dev.antipode.history.Recorder;
+import dev.antipode.internal.diagnostics.history.Recorder;
 import dev.antipode.testing.Recorded;
 import dev.antipode.testing.StoreUnderTest;
 import java.io.IOException;

@@ -10,7 +10,7 @@ import dev.antipode.Settings;
 import dev.antipode.StoreResult;
 import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
-import dev.antipode.barrier.Discovery;
+import dev.antipode.internal.engine.Discovery;
 import dev.antipode.shim.Shim;
 import dev.antipode.testing.Isolated;
 import dev.antipode.testing.StoreUnderTest;

@@ -1,12 +1,12 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.ConfigurationException;
-import dev.antipode.Logs;
 import dev.antipode.Rest;
 import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.StoreOptions.OnUnfit;
 import dev.antipode.UnfitStoreException;
+import dev.antipode.shim.Logs;
 import dev.antipode.shim.MetConnections;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.ServerSource;

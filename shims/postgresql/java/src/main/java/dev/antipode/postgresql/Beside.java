@@ -1,6 +1,6 @@
 package dev.antipode.postgresql;
 
-import dev.antipode.propagation.AtRest;
+import dev.antipode.shim.AtRest;
 import dev.antipode.shim.Write;
 import java.sql.SQLException;
 import org.postgresql.core.BaseConnection;

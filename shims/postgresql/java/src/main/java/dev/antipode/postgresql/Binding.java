@@ -1,10 +1,10 @@
 package dev.antipode.postgresql;
 
-import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
-import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.internal.base.ProcessSettings;
+import dev.antipode.shim.Logs;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import java.sql.SQLException;

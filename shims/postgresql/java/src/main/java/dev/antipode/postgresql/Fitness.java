@@ -1,8 +1,8 @@
 package dev.antipode.postgresql;
 
-import dev.antipode.Logs;
 import dev.antipode.observer.Observers;
 import dev.antipode.postgresql.Asking.Answers;
+import dev.antipode.shim.Logs;
 import java.io.IOException;
 import java.sql.SQLException;
 import org.postgresql.core.BaseConnection;

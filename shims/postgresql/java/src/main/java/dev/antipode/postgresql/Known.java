@@ -1,10 +1,10 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.ConfigurationException;
+import dev.antipode.internal.store.Registry;
 import dev.antipode.observer.Observers;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.shim.RegisteredStore;
-import dev.antipode.shim.Registry;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;

@@ -1,6 +1,6 @@
 package dev.antipode.postgresql;
 
-import dev.antipode.Logs;
+import dev.antipode.shim.Logs;
 import java.lang.reflect.Field;
 import java.sql.Wrapper;
 import java.util.ArrayList;

@@ -3,3 +3,4 @@
  * hot standbys have replayed it. The page of the store is {@code shims/postgresql/README.md}.
  */
 package dev.antipode.postgresql;
+

@@ -13,7 +13,7 @@ import dev.antipode.Mode;
 import dev.antipode.Reading;
 import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
-import dev.antipode.history.Recorder;
+import dev.antipode.internal.diagnostics.history.Recorder;
 import dev.antipode.lab.HistoryCheck;
 import dev.antipode.lab.HistoryLines;
 import dev.antipode.propagation.Messages;

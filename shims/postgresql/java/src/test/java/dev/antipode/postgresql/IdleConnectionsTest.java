@@ -11,7 +11,7 @@ import dev.antipode.Lineage;
 import dev.antipode.Policy;
 import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
-import dev.antipode.barrier.Discovery;
+import dev.antipode.internal.engine.Discovery;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;

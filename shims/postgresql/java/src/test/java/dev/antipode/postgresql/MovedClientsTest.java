@@ -13,7 +13,7 @@ import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
 import dev.antipode.StoreResult;
 import dev.antipode.Verdict;
-import dev.antipode.barrier.Discovery;
+import dev.antipode.internal.engine.Discovery;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

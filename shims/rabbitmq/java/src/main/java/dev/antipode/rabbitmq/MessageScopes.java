@@ -5,13 +5,13 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
+import dev.antipode.internal.trust.Decision;
+import dev.antipode.internal.trust.Judgement;
+import dev.antipode.internal.trust.Reason;
+import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
-import dev.antipode.trust.Decision;
-import dev.antipode.trust.Judgement;
-import dev.antipode.trust.Reason;
-import dev.antipode.trust.TrustSettings;
 import java.time.Instant;
 import java.util.Map;
 

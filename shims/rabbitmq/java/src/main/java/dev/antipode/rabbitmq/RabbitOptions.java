@@ -4,7 +4,7 @@ import dev.antipode.ConfigurationException;
 import dev.antipode.Mode;
 import dev.antipode.OnReplicaOut;
 import dev.antipode.StoreOptions;
-import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.internal.base.ProcessSettings;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collection;

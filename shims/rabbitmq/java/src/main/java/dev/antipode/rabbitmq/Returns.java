@@ -2,7 +2,7 @@ package dev.antipode.rabbitmq;
 
 import com.rabbitmq.client.Channel;
 import dev.antipode.ConfigurationException;
-import dev.antipode.Logs;
+import dev.antipode.shim.Logs;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Collections;

@@ -1,8 +1,8 @@
 package dev.antipode.rabbitmq;
 
-import dev.antipode.Logs;
 import dev.antipode.StoreOptions.OnUnfit;
 import dev.antipode.UnfitStoreException;
+import dev.antipode.shim.Logs;
 import java.io.IOException;
 import java.time.Duration;
 

@@ -4,3 +4,4 @@
  * shims/rabbitmq/README.md}.
  */
 package dev.antipode.rabbitmq;
+

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.rabbitmq.client.Channel;
 import dev.antipode.Antipode;
 import dev.antipode.LineageScope;
-import dev.antipode.history.Recorder;
+import dev.antipode.internal.diagnostics.history.Recorder;
 import dev.antipode.lab.HistoryLines;
 import dev.antipode.propagation.Messages;
 import java.io.IOException;

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.rabbitmq.client.Channel;
 import dev.antipode.ConfigurationException;
-import dev.antipode.Logs;
+import dev.antipode.shim.Logs;
 import dev.antipode.testing.CapturedLogs;
 import java.io.IOException;
 import java.lang.reflect.Proxy;

@@ -4,8 +4,8 @@ import dev.antipode.ConfigurationException;
 import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
+import dev.antipode.shim.CallSite;
 import dev.antipode.shim.Shims;
-import dev.antipode.telemetry.CallSite;
 import io.lettuce.core.StatefulRedisConnectionImpl;
 import io.lettuce.core.api.StatefulRedisConnection;
 

@@ -4,7 +4,7 @@ import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
-import dev.antipode.propagation.AtRest;
+import dev.antipode.shim.AtRest;
 
 /**
  * Where the lineages of one wrapped client rest beside its values: how its commands are sent for that, and what of their

@@ -1,8 +1,8 @@
 package dev.antipode.redis;
 
-import dev.antipode.Logs;
 import dev.antipode.StoreOptions;
-import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.internal.base.ProcessSettings;
+import dev.antipode.shim.Logs;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import java.time.Duration;

@@ -1,6 +1,6 @@
 package dev.antipode.redis;
 
-import dev.antipode.Logs;
+import dev.antipode.shim.Logs;
 import java.io.IOException;
 import java.util.List;
 

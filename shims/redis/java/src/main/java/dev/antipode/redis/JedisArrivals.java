@@ -1,6 +1,6 @@
 package dev.antipode.redis;
 
-import dev.antipode.Logs;
+import dev.antipode.shim.Logs;
 import dev.antipode.shim.MetConnections;
 import java.net.InetSocketAddress;
 import java.net.Socket;

@@ -3,7 +3,7 @@ package dev.antipode.redis;
 import dev.antipode.BarrierException;
 import dev.antipode.Lineage;
 import dev.antipode.Verdict;
-import dev.antipode.barrier.ServerWait;
+import dev.antipode.internal.engine.ServerWait;
 import dev.antipode.shim.Visibility;
 import io.lettuce.core.protocol.RedisCommand;
 import java.time.Duration;

@@ -1,8 +1,8 @@
 package dev.antipode.redis;
 
-import dev.antipode.Logs;
 import dev.antipode.Ordered;
 import dev.antipode.observer.Observers;
+import dev.antipode.shim.Logs;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;

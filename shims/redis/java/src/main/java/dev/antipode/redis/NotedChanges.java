@@ -1,6 +1,6 @@
 package dev.antipode.redis;
 
-import dev.antipode.history.Changed;
+import dev.antipode.observer.Changed;
 import dev.antipode.observer.WriteObserver;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

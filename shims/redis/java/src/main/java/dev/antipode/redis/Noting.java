@@ -1,8 +1,8 @@
 package dev.antipode.redis;
 
 import dev.antipode.Key;
-import dev.antipode.history.Changed;
-import dev.antipode.history.Content;
+import dev.antipode.observer.Changed;
+import dev.antipode.observer.Content;
 import dev.antipode.shim.ReadValue;
 import java.util.ArrayList;
 import java.util.HashSet;

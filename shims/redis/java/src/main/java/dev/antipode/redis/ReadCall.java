@@ -7,7 +7,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
-import dev.antipode.history.Content;
+import dev.antipode.observer.Content;
 import dev.antipode.observer.ReadReply;
 import dev.antipode.shim.Read;
 import dev.antipode.shim.ReadValue;

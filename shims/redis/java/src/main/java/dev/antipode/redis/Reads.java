@@ -2,7 +2,7 @@ package dev.antipode.redis;
 
 import dev.antipode.Lineage;
 import dev.antipode.Verdict;
-import dev.antipode.barrier.ServerWait;
+import dev.antipode.internal.engine.ServerWait;
 import dev.antipode.shim.Visibility;
 import java.net.SocketTimeoutException;
 import java.time.Duration;

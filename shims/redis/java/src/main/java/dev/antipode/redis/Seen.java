@@ -2,7 +2,7 @@ package dev.antipode.redis;
 
 import dev.antipode.Ordered;
 import dev.antipode.WriteId;
-import dev.antipode.barrier.EpochJudge;
+import dev.antipode.shim.EpochJudge;
 import dev.antipode.shim.Visibility;
 import java.util.HashMap;
 import java.util.Map;

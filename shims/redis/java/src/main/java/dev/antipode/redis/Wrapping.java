@@ -1,10 +1,10 @@
 package dev.antipode.redis;
 
-import dev.antipode.Logs;
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
+import dev.antipode.internal.store.Registry;
+import dev.antipode.shim.Logs;
 import dev.antipode.shim.RegisteredStore;
-import dev.antipode.shim.Registry;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Shims;
 import java.io.IOException;

@@ -3,3 +3,4 @@
  * scope, and whose reads can wait. The store's page: {@code shims/redis/README.md}.
  */
 package dev.antipode.redis;
+

@@ -8,7 +8,7 @@ import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.LineageScope;
 import dev.antipode.Rest;
-import dev.antipode.history.Recorder;
+import dev.antipode.internal.diagnostics.history.Recorder;
 import dev.antipode.lab.HistoryCheck;
 import dev.antipode.lab.HistoryLines;
 import dev.antipode.lab.Repository;

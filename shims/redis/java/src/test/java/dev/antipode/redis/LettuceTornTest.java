@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
 import dev.antipode.LineageScope;
-import dev.antipode.PendingWrite;
 import dev.antipode.Reading;
+import dev.antipode.shim.PendingWrite;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.TransactionResult;
 import io.lettuce.core.api.StatefulRedisConnection;

@@ -9,7 +9,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.Verdict;
-import dev.antipode.shim.Registry;
+import dev.antipode.internal.store.Registry;
 import dev.antipode.testing.AntipodeIsolated;
 import dev.antipode.testing.CapturedLogs;
 import java.time.Duration;

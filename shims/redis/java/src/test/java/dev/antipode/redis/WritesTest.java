@@ -7,8 +7,8 @@ import dev.antipode.Antipode;
 import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.Ordered;
-import dev.antipode.PendingWrite;
 import dev.antipode.WriteId;
+import dev.antipode.shim.PendingWrite;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
