@@ -5,15 +5,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaMember;
+import com.tngtech.archunit.core.domain.JavaModifier;
+import com.tngtech.archunit.core.domain.JavaType;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import java.io.IOException;
 import java.net.URL;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 
@@ -23,13 +29,16 @@ import org.junit.jupiter.api.Test;
  */
 class LayersTest {
   private static final String ROOT = "dev.antipode.";
+  private static final Set<String> PUBLIC =
+      Set.of("dev.antipode", "dev.antipode.shim", "dev.antipode.observer", "dev.antipode.propagation");
+  private static final URL CORE = Antipode.class.getProtectionDomain().getCodeSource().getLocation();
 
   private final Map<String, Integer> rooms = new HashMap<>();
 
   @Test
   void noClassUsesOneOfAHigherRoom() throws IOException {
-    JsonNode document = new ObjectMapper().readTree(layers().toFile());
-    JsonNode java = document.at("/languages/java");
+    JsonNode document = document();
+    JsonNode java = java();
     List<String> names = strings(document.get("rooms").findValues("name"));
     for (int height = 0; height < names.size(); height++) {
       for (String name : strings(java.get("rooms").get(names.get(height)))) {
@@ -39,8 +48,7 @@ class LayersTest {
 
     TreeSet<String> files = new TreeSet<>();
     TreeSet<String> upward = new TreeSet<>();
-    URL core = Antipode.class.getProtectionDomain().getCodeSource().getLocation();
-    for (JavaClass each : new ClassFileImporter().importUrl(core)) {
+    for (JavaClass each : new ClassFileImporter().importUrl(CORE)) {
       String lower = file(each);
       files.add(lower);
       each.getDirectDependenciesFromSelf().stream()
@@ -55,6 +63,61 @@ class LayersTest {
     assertThat(rooms.keySet()).as("names in spec/layers.json that no class has").allMatch(name -> isName(name, files));
     assertThat(upward).as("uses that run upward, beside those of spec/layers.json").containsExactlyElementsOf(
         new TreeSet<>(strings(java.get("upward"))));
+  }
+
+  @Test
+  void publicSignaturesNameNoInnerType() throws IOException {
+    TreeSet<String> exposed = new TreeSet<>();
+    for (JavaClass each : new ClassFileImporter().importUrl(CORE)) {
+      if (isPublic(each)) {
+        Stream<JavaType> above = Stream.concat(each.getSuperclass().stream(), each.getInterfaces().stream());
+        addInner(exposed, file(each), above);
+        each.getCodeUnits().stream().filter(LayersTest::isPublic).forEach(unit -> addInner(exposed, nameOf(unit), Stream.concat(
+            Stream.of(unit.getReturnType()), unit.getParameterTypes().stream())));
+        each.getFields().stream().filter(LayersTest::isPublic)
+            .forEach(field -> addInner(exposed, nameOf(field), Stream.of(field.getType())));
+      }
+    }
+    assertThat(exposed).as("public signatures that name a type of internal, beside those of spec/layers.json")
+        .containsExactlyElementsOf(new TreeSet<>(strings(java().get("exposed"))));
+  }
+
+  @Test
+  void noOtherModuleImportsAnInnerType() throws IOException {
+    Path root = layers().getParent().getParent();
+    List<String> imports = new ArrayList<>();
+    for (String folder : List.of("java/antipode-http", "java/antipode-grpc", "java/antipode-spring-boot-starter", "shims")) {
+      try (Stream<Path> files = Files.walk(root.resolve(folder))) {
+        for (Path file : files.filter(each -> each.toString().matches(".*/src/main/java/.*\\.java")).toList()) {
+          Files.readString(file).lines().filter(line -> line.matches("import .*dev\\.antipode\\.internal\\..*"))
+              .forEach(line -> imports.add(file.getFileName() + ": " + line));
+        }
+      }
+    }
+    assertThat(imports).isEmpty();
+  }
+
+  private static void addInner(TreeSet<String> exposed, String user, Stream<? extends JavaType> types) {
+    types.flatMap(type -> type.getAllInvolvedRawTypes().stream())
+        .filter(type -> type.getPackageName().startsWith(ROOT + "internal"))
+        .forEach(type -> exposed.add(user + " -> " + file(type)));
+  }
+
+  /** Return whether applications and shims may call it. */
+  private static boolean isPublic(JavaMember member) {
+    Set<JavaModifier> modifiers = member.getModifiers();
+    return !modifiers.contains(JavaModifier.SYNTHETIC)
+        && (modifiers.contains(JavaModifier.PUBLIC) || modifiers.contains(JavaModifier.PROTECTED));
+  }
+
+  private static boolean isPublic(JavaClass type) {
+    return PUBLIC.contains(type.getPackageName())
+        && type.getModifiers().contains(JavaModifier.PUBLIC)
+        && type.getEnclosingClass().map(LayersTest::isPublic).orElse(true);
+  }
+
+  private static String nameOf(JavaMember member) {
+    return file(member.getOwner()) + "." + member.getName();
   }
 
   private int height(String file) {
@@ -85,6 +148,14 @@ class LayersTest {
 
   private static List<String> strings(Iterable<JsonNode> nodes) {
     return new ArrayList<>(StreamSupport.stream(nodes.spliterator(), false).map(JsonNode::asText).toList());
+  }
+
+  private static JsonNode document() throws IOException {
+    return new ObjectMapper().readTree(layers().toFile());
+  }
+
+  private static JsonNode java() throws IOException {
+    return document().at("/languages/java");
   }
 
   private static Path layers() {

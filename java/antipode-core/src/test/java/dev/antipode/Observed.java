@@ -1,6 +1,6 @@
 package dev.antipode;
 
-import dev.antipode.internal.diagnostics.telemetry.Telemetry;
+import dev.antipode.observer.TelemetryTarget;
 import dev.antipode.shim.Logs;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.sdk.OpenTelemetrySdk;
@@ -39,7 +39,7 @@ public final class Observed implements AutoCloseable {
   public Observed() {
     Logs.reset();
     LOGGER.addHandler(handler);
-    Telemetry.use(sdk);
+    TelemetryTarget.use(sdk);
   }
 
   /** The lines of the logger, in order. */
@@ -70,7 +70,7 @@ public final class Observed implements AutoCloseable {
 
   @Override
   public void close() {
-    Telemetry.use(null);
+    TelemetryTarget.use(null);
     LOGGER.removeHandler(handler);
     sdk.close();
   }

@@ -1,6 +1,5 @@
 package dev.antipode.propagation;
 
-import dev.antipode.internal.trust.Addresses;
 import java.util.List;
 
 /**
@@ -11,9 +10,9 @@ import java.util.List;
  * @param forwarded the forwarding headers beside the lineage
  * @param shown the addresses that the application is shown for the peer
  */
-public record Caller(String peer, boolean isPeerCertain, List<Addresses.Line> forwarded, List<String> shown) {
+public record Caller(String peer, boolean isPeerCertain, List<Header> forwarded, List<String> shown) {
   /** The caller of a server that has nothing between the socket and us. */
-  public static Caller of(String peer, List<Addresses.Line> forwarded) {
+  public static Caller of(String peer, List<Header> forwarded) {
     return new Caller(peer, true, forwarded, List.of());
   }
 }

@@ -2,7 +2,6 @@ package dev.antipode.propagation;
 
 import dev.antipode.internal.model.WireForm;
 import dev.antipode.internal.propagation.Exchange;
-import dev.antipode.internal.trust.Addresses;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -49,7 +48,7 @@ public final class Carriers {
    * @param isCut whether more came than is read (WIRE-40)
    * @param forwarded the forwarding headers beside them
    */
-  public record Arrived(List<String> texts, boolean isCut, List<Addresses.Line> forwarded) {
+  public record Arrived(List<String> texts, boolean isCut, List<Header> forwarded) {
     /** No header of ours. */
     public static final Arrived NOTHING = new Arrived(List.of(), false, List.of());
 
@@ -81,7 +80,7 @@ public final class Carriers {
   /** Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5). */
   public static Arrived read(Iterable<Header> headers) {
     Map<String, List<String>> carriers = new HashMap<>();
-    List<Addresses.Line> forwarded = new ArrayList<>();
+    List<Header> forwarded = new ArrayList<>();
     for (Header header : headers) {
       String name = header.name().toLowerCase(Locale.ROOT);
       String value = header.value();
@@ -94,7 +93,7 @@ public final class Carriers {
       } else if (ALL.contains(name)) {
         carriers.computeIfAbsent(name, key -> new ArrayList<>()).add(value);
       } else if (FORWARDING.contains(name)) {
-        forwarded.add(new Addresses.Line(name, value));
+        forwarded.add(new Header(name, value));
       }
     }
     if (carriers.isEmpty() && forwarded.isEmpty()) {

@@ -8,7 +8,6 @@ import dev.antipode.internal.base.AnyOpenTelemetry;
 import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.internal.propagation.Exchange;
 import dev.antipode.internal.scope.ScopeLog;
-import dev.antipode.internal.trust.Addresses;
 import dev.antipode.internal.trust.Decision;
 import dev.antipode.internal.trust.Direction;
 import dev.antipode.internal.trust.Judgement;
@@ -136,9 +135,9 @@ public final class Propagation {
     return new Outgoing(text == null ? Map.of() : Carriers.rewrite(headers::get, text, formats), text);
   }
 
-  private static List<Addresses.Line> forwardingOf(HeaderCarrier headers) {
-    List<Addresses.Line> lines = new ArrayList<>();
-    headers.lines().forEach(header -> lines.add(new Addresses.Line(header.name(), header.value())));
+  private static List<Header> forwardingOf(HeaderCarrier headers) {
+    List<Header> lines = new ArrayList<>();
+    headers.lines().forEach(header -> lines.add(new Header(header.name(), header.value())));
     return lines;
   }
 

@@ -1,12 +1,15 @@
 package dev.antipode.shim;
 
 import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.OnPending;
 import dev.antipode.Settings;
 import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.internal.scope.PendingWriteAccess;
+import dev.antipode.internal.scope.UnflushedChanges;
 import dev.antipode.observer.Observers;
+import java.util.function.Consumer;
 
 /**
  * One write in flight to a store, as it was when it was sent: an unanswered command, an open transaction, an unknown
@@ -27,6 +30,19 @@ public final class PendingWrite {
   public PendingWrite(String store) {
     this.store = store;
     this.site = notesSites() ? notedSite(store) : ""; // a walk through the stack costs more than the rest
+  }
+
+  /**
+   * Have a source say which writes a scope is about to make that no statement has shown yet (SCOPE-27): it is asked in the
+   * scope's own threads before a lineage is handed out.
+   */
+  public static void addSource(Consumer<LineageScope> source) {
+    UnflushedChanges.ask(source);
+  }
+
+  /** Ask it no more. */
+  public static void removeSource(Consumer<LineageScope> source) {
+    UnflushedChanges.forget(source);
   }
 
   /** Whether writes in flight note where they were begun: in dry-run, and with another policy than {@code mark}. */

@@ -11,7 +11,6 @@ import dev.antipode.StoreOptions;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.internal.base.ProcessSettings;
-import dev.antipode.internal.store.Ages;
 import dev.antipode.internal.store.StoreAccess;
 import dev.antipode.internal.store.StoreFactory;
 import dev.antipode.observer.ObservedStore;
@@ -37,7 +36,6 @@ public abstract class RegisteredStore implements Store, ObservedStore {
 
   private static final int MOST_ENTRIES = 100_000; // parked, a store and process (BAR-60)
 
-  private final Ages ages = new Ages();
   private final AtomicInteger parkedEntries = new AtomicInteger();
   private final AtomicInteger parkedThreads = new AtomicInteger();
   private final AtomicInteger parkedTasks = new AtomicInteger();
@@ -93,6 +91,11 @@ public abstract class RegisteredStore implements Store, ObservedStore {
   @Override
   public Duration timeout() {
     return ProcessSettings.timeoutOf(name, options.timeout());
+  }
+
+  /** Return how long a read of a client with these options waits. */
+  public Duration timeoutOf(StoreOptions wrap) {
+    return ProcessSettings.timeoutOf(name, wrap.timeout());
   }
 
   /** Its shim. */
@@ -202,11 +205,6 @@ public abstract class RegisteredStore implements Store, ObservedStore {
   public abstract Server serverAt(String address);
 
   // Places of parked barriers
-
-  /** When its positions were first seen at any of its servers. */
-  public Ages ages() {
-    return ages;
-  }
 
   /**
    * Takes one of the places of parked barriers, for a thread or a future, and those of its entries; false where all are

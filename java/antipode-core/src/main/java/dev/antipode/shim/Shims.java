@@ -2,8 +2,10 @@ package dev.antipode.shim;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.StoreOptions;
+import dev.antipode.internal.base.NearestName;
 import dev.antipode.internal.store.Registry;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.ServiceLoader;
 import java.util.TreeSet;
@@ -47,6 +49,16 @@ public final class Shims {
   /** The kinds of store whose shims are on the class path, in order. */
   public static List<String> kinds() {
     return found().stream().map(Shim::kind).distinct().sorted().toList();
+  }
+
+  /** Return the store of this name, as this process has registered it; null where it has none. */
+  public static RegisteredStore find(String name) {
+    return Registry.current().get(name);
+  }
+
+  /** Return the known name that somebody may have meant by this one, or null where none is near. */
+  public static String nearest(String name, Collection<String> known) {
+    return NearestName.of(name, known);
   }
 
   private static Supplier<Shim> forScheme(String scheme) {

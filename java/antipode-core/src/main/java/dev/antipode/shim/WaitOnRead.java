@@ -22,6 +22,7 @@ import dev.antipode.internal.store.Registry;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 
 /** What a read of a wrapped client waits for, and what becomes of one that waited in vain (BAR-50, BAR-51). */
 public final class WaitOnRead {
@@ -85,6 +86,16 @@ public final class WaitOnRead {
     String words = "%s: %s. The read waited for it %d ms".formatted(store.name(), answer.told(), patience.toMillis());
     inVain("", store.name(), words, Duration.ofNanos(System.nanoTime() - began), answer);
     return false;
+  }
+
+  /** Block until the server has shown these writes to its store; return the verdict, and enforce nothing. */
+  public static Verdict verdict(Server server, List<WriteId> ids, Duration timeout) {
+    return ServerWait.at(server, Lineage.of(ids), timeout);
+  }
+
+  /** The same without a thread: completes with the verdict on one of the engine's, where nothing may block. */
+  public static CompletableFuture<Verdict> verdictAsync(Server server, List<WriteId> ids, Duration timeout) {
+    return ServerWait.later(server, Lineage.of(ids), timeout);
   }
 
   /**

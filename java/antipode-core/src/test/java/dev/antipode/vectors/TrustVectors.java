@@ -16,6 +16,7 @@ import dev.antipode.internal.trust.Reason;
 import dev.antipode.internal.trust.Seal;
 import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.propagation.Caller;
+import dev.antipode.propagation.Header;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HexFormat;
@@ -56,7 +57,7 @@ final class TrustVectors {
         Duration.ZERO);
   }
 
-  private static Decision requestIn(String peer, List<Addresses.Line> headers, TrustSettings trust) {
+  private static Decision requestIn(String peer, List<Header> headers, TrustSettings trust) {
     return requestIn(Caller.of(peer, headers), trust);
   }
 
@@ -69,7 +70,7 @@ final class TrustVectors {
     assertThat(Addresses.isPrivatePeer(text, false)).isEqualTo(vector.flag("private"));
     // White space around and the empty text are no elements of a list; a peer they may be.
     if (!text.isBlank() && text.indexOf(',') < 0) {
-      List<Addresses.Line> headers = List.of(new Addresses.Line("X-Forwarded-For", text));
+      List<Header> headers = List.of(new Header("X-Forwarded-For", text));
       assertThat(requestIn("::1", headers, settings(vector.json())).accepted()).isEqualTo(vector.flag("private"));
     }
   }
@@ -80,8 +81,8 @@ final class TrustVectors {
   }
 
   private static void requestIn(Vector vector) {
-    List<Addresses.Line> headers = Vector.list(vector.get("headers"))
-        .map(header -> new Addresses.Line(header.get(0).asText(), header.get(1).asText()))
+    List<Header> headers = Vector.list(vector.get("headers"))
+        .map(header -> new Header(header.get(0).asText(), header.get(1).asText()))
         .toList();
     List<String> shown = vector.has("resolved") ? List.of(vector.text("resolved")) : List.of();
     Caller caller = new Caller(vector.text("peer"), true, headers, shown);

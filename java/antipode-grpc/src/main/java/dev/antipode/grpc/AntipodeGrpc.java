@@ -1,7 +1,7 @@
 package dev.antipode.grpc;
 
-import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.shim.CallSite;
+import dev.antipode.shim.TrustRules;
 import io.grpc.ClientInterceptor;
 import io.grpc.ServerInterceptor;
 
@@ -45,7 +45,7 @@ public final class AntipodeGrpc {
    * @throws dev.antipode.ConfigurationException where the settings of trust are wrong
    */
   public static ServerInterceptor serverInterceptor(boolean edge) {
-    TrustSettings.inForce();
+    TrustRules.check();
     return new InboundCalls(edge);
   }
 
@@ -56,7 +56,7 @@ public final class AntipodeGrpc {
    * @throws dev.antipode.ConfigurationException where the settings of trust are wrong
    */
   public static ClientInterceptor clientInterceptor() {
-    TrustSettings.inForce();
+    TrustRules.check();
     return new OutboundCalls(null);
   }
 
@@ -66,7 +66,7 @@ public final class AntipodeGrpc {
    * @throws dev.antipode.ConfigurationException where the settings of trust are wrong
    */
   public static ClientInterceptor clientInterceptor(String target) {
-    TrustSettings.inForce();
+    TrustRules.check();
     return new OutboundCalls(target);
   }
 }

@@ -1,7 +1,6 @@
 package dev.antipode.grpc;
 
-import dev.antipode.internal.trust.Judgement;
-import dev.antipode.internal.trust.TrustSettings;
+import dev.antipode.shim.TrustRules;
 import java.util.Arrays;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -29,9 +28,8 @@ final class Targets {
     }
     if (scheme.equals("ipv4") || scheme.equals("ipv6")) {
       List<String> addresses = Arrays.stream(rest.split(",", -1)).map(item -> item.replaceFirst("^/+", "")).toList();
-      TrustSettings trust = TrustSettings.inForce();
       return addresses.stream()
-          .filter(address -> !Judgement.requestOut(address, trust).accepted())
+          .filter(address -> !TrustRules.isApproved(address))
           .findFirst()
           .orElse(addresses.get(0));
     }

@@ -1,12 +1,11 @@
 package dev.antipode.http;
 
 import dev.antipode.LineageScope;
-import dev.antipode.internal.trust.Direction;
-import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Propagation;
 import dev.antipode.shim.Logs;
+import dev.antipode.shim.TrustRules;
 import io.opentelemetry.context.Scope;
 import java.io.IOException;
 import org.springframework.http.HttpRequest;
@@ -34,7 +33,7 @@ public final class AntipodeClientInterceptor implements ClientHttpRequestInterce
    * @throws dev.antipode.ConfigurationException where the settings of trust are wrong
    */
   public AntipodeClientInterceptor() {
-    TrustSettings.inForce();
+    TrustRules.check();
   }
 
   /** Has the factory beneath judge where the request goes, and takes what its response brings. */
@@ -71,7 +70,7 @@ public final class AntipodeClientInterceptor implements ClientHttpRequestInterce
     String words = "a RestTemplate or RestClient carries no lineage: its request factory may follow redirects by itself, to "
         + "hosts that nobody has judged";
     scope.noteGap("untrusted", "", words);
-    Observers.events().onLineageDropped("untrusted", (brought ? Direction.RESPONSE_IN : Direction.REQUEST_OUT).word());
+    Observers.events().onLineageDropped("untrusted", brought ? "response_in" : "request_out");
     Logs.warn(
         "AP404",
         "redirects unjudged",

@@ -1,12 +1,11 @@
 package dev.antipode.http;
 
-import dev.antipode.internal.trust.Addresses;
-import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.propagation.Caller;
 import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Carriers.Arrived;
 import dev.antipode.propagation.Header;
 import dev.antipode.propagation.Inbound;
+import dev.antipode.shim.TrustRules;
 import io.opentelemetry.context.Scope;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
@@ -66,7 +65,7 @@ public final class AntipodeFilter implements Filter {
    */
   public AntipodeFilter(boolean edge) {
     this.edge = edge;
-    TrustSettings.inForce();
+    TrustRules.check();
   }
 
   /** Runs the application in the request's scope. */
@@ -174,9 +173,9 @@ public final class AntipodeFilter implements Filter {
     if (received.getAttribute(RECEIVED) instanceof Caller known) {
       return new Caller(known.peer(), known.isPeerCertain(), known.forwarded(), List.copyOf(shown));
     }
-    List<Addresses.Line> forwarded = new ArrayList<>(came.forwarded());
+    List<Header> forwarded = new ArrayList<>(came.forwarded());
     if (received.getAttribute(TOMCATS_VALVE) != null) {
-      forwarded.add(new Addresses.Line("X-Forwarded-For", received.getRemoteAddr()));
+      forwarded.add(new Header("X-Forwarded-For", received.getRemoteAddr()));
     }
     return new Caller(received.getRemoteAddr(), false, forwarded, List.copyOf(shown));
   }

@@ -1,7 +1,7 @@
 package dev.antipode.http;
 
 import dev.antipode.ConfigurationException;
-import dev.antipode.internal.trust.TrustSettings;
+import dev.antipode.shim.TrustRules;
 import java.net.http.HttpClient;
 
 /** The JDK's HTTP client, with lineages going out and coming back. */
@@ -19,7 +19,7 @@ public final class AntipodeHttp {
    *     that nobody has judged (TRUST-26)
    */
   public static HttpClient wrap(HttpClient client) {
-    TrustSettings.inForce();
+    TrustRules.check();
     if (client instanceof CarryingHttpClient) {
       return client;
     }

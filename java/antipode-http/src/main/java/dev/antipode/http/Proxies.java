@@ -1,7 +1,6 @@
 package dev.antipode.http;
 
-import dev.antipode.internal.trust.Judgement;
-import dev.antipode.internal.trust.TrustSettings;
+import dev.antipode.shim.TrustRules;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
 import java.net.ProxySelector;
@@ -27,7 +26,7 @@ final class Proxies {
       List<Proxy> proxies = selector.select(uri);
       for (Proxy proxy : proxies == null ? List.<Proxy>of() : proxies) {
         if (proxy.type() == Proxy.Type.HTTP && proxy.address() instanceof InetSocketAddress address
-            && !Judgement.requestOut(address.getHostString(), TrustSettings.inForce()).accepted()) {
+            && !TrustRules.isApproved(address.getHostString())) {
           return address.getHostString();
         }
       }

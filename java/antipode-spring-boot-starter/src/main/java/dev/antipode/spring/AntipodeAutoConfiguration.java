@@ -4,7 +4,7 @@ import dev.antipode.Antipode;
 import dev.antipode.grpc.AntipodeGrpc;
 import dev.antipode.http.AntipodeClientInterceptor;
 import dev.antipode.http.AntipodeFilter;
-import dev.antipode.internal.diagnostics.telemetry.Telemetry;
+import dev.antipode.observer.TelemetryTarget;
 import dev.antipode.postgresql.AntipodePostgres;
 import dev.antipode.rabbitmq.AntipodeRabbit;
 import io.grpc.ClientInterceptor;
@@ -77,7 +77,7 @@ public class AntipodeAutoConfiguration {
   /** Spans and metrics go where the application's own OpenTelemetry takes them, which is seldom the global one. */
   @Bean
   SmartInitializingSingleton antipodeTelemetry(ObjectProvider<OpenTelemetry> openTelemetry) {
-    return () -> openTelemetry.ifUnique(Telemetry::use);
+    return () -> openTelemetry.ifUnique(TelemetryTarget::use);
   }
 
   /** A scope for every request of a servlet container. */

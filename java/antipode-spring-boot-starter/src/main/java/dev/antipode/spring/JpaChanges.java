@@ -1,12 +1,11 @@
 package dev.antipode.spring;
 
 import dev.antipode.LineageScope;
-import dev.antipode.internal.scope.UnflushedChanges;
-import dev.antipode.internal.store.Registry;
 import dev.antipode.postgresql.AntipodePostgres;
 import dev.antipode.shim.Logs;
 import dev.antipode.shim.PendingWrite;
 import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Shims;
 import jakarta.persistence.EntityManager;
 import jakarta.persistence.EntityManagerFactory;
 import java.util.Collections;
@@ -34,12 +33,12 @@ final class JpaChanges implements Consumer<LineageScope>, DisposableBean {
   private final Map<EntityManagerFactory, Optional<String>> stores = Collections.synchronizedMap(new WeakHashMap<>());
 
   JpaChanges() {
-    UnflushedChanges.ask(this);
+    PendingWrite.addSource(this);
   }
 
   @Override
   public void destroy() {
-    UnflushedChanges.forget(this);
+    PendingWrite.removeSource(this);
   }
 
   @Override
@@ -71,7 +70,7 @@ final class JpaChanges implements Consumer<LineageScope>, DisposableBean {
   }
 
   private static boolean isRecorded(String store) {
-    RegisteredStore registered = Registry.current().get(store);
+    RegisteredStore registered = Shims.find(store);
     return registered != null && registered.records();
   }
 

@@ -1,8 +1,8 @@
 package dev.antipode.spring;
 
 import dev.antipode.http.AntipodeFilter;
-import dev.antipode.internal.trust.Addresses;
 import dev.antipode.propagation.Caller;
+import dev.antipode.propagation.Header;
 import jakarta.servlet.ServletException;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -20,9 +20,9 @@ final class ReceivedCaller extends ValveBase {
 
   @Override
   public void invoke(Request request, Response response) throws IOException, ServletException {
-    List<Addresses.Line> lines = new ArrayList<>();
+    List<Header> lines = new ArrayList<>();
     for (String name : List.of("X-Forwarded-For", "Forwarded")) {
-      Collections.list(request.getHeaders(name)).forEach(value -> lines.add(new Addresses.Line(name, value)));
+      Collections.list(request.getHeaders(name)).forEach(value -> lines.add(new Header(name, value)));
     }
     request.setAttribute(AntipodeFilter.RECEIVED, Caller.of(request.getPeerAddr(), lines));
     getNext().invoke(request, response);

@@ -3,10 +3,9 @@ package dev.antipode.spring;
 import dev.antipode.Antipode;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Settings;
-import dev.antipode.internal.base.NearestName;
-import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.shim.Logs;
 import dev.antipode.shim.Setting;
+import dev.antipode.shim.Shims;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -126,7 +125,7 @@ public final class SpringSettings {
 
   /** The stores that are named here will be waited for; those of the variable stay so. */
   private static List<String> withVariables(Set<String> names) {
-    Set<String> all = new LinkedHashSet<>(ProcessSettings.inForce().stores());
+    Set<String> all = new LinkedHashSet<>(Antipode.settings().stores());
     all.addAll(names);
     return new ArrayList<>(all);
   }
@@ -143,7 +142,7 @@ public final class SpringSettings {
         String word = name.replaceFirst("\\[.*", "");
         if (name.startsWith(PREFIX) && !name.startsWith(STORES + ".") && !name.startsWith(STORES + "[")
             && !plain.contains(plain(word))) {
-          String near = NearestName.of(word, known);
+          String near = Shims.nearest(word, known);
           Logs.warn(
               "AP302",
               "property " + name,

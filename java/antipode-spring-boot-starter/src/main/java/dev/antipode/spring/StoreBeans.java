@@ -2,7 +2,6 @@ package dev.antipode.spring;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.StoreOptions;
-import dev.antipode.internal.base.NearestName;
 import dev.antipode.shim.Shims;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -83,7 +82,7 @@ final class StoreBeans implements BeanPostProcessor, Ordered, BeanFactoryAware, 
   public void afterSingletonsInstantiated() {
     byBean.forEach((bean, options) -> {
       if (!beans.containsBean(bean)) {
-        String near = NearestName.of(bean, candidates());
+        String near = Shims.nearest(bean, candidates());
         throw new ConfigurationException(
             "AP501",
             property(options) + "=" + bean + ": there is no such bean."

@@ -7,6 +7,7 @@ import dev.antipode.WriteId;
 import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.internal.base.Ticks;
 import dev.antipode.internal.engine.Discovery.Whose;
+import dev.antipode.internal.store.Ages;
 import dev.antipode.internal.store.Registry;
 import dev.antipode.internal.store.StoreFactory;
 import dev.antipode.shim.RegisteredStore;
@@ -47,6 +48,7 @@ public final class RegionStore extends RegisteredStore {
   private volatile List<Discovery> discoveries = List.of();
   private volatile int generation;
   private volatile long lookedAt = Ticks.LONG_AGO;
+  private final Ages ages = new Ages();
 
   /** Makes the stores of this process. */
   public static final class Factory implements StoreFactory {
@@ -63,6 +65,11 @@ public final class RegionStore extends RegisteredStore {
   /** Return a registered store as the engine made it. */
   public static RegionStore of(RegisteredStore store) {
     return (RegionStore) store;
+  }
+
+  /** When its positions were first seen at any of its servers. */
+  Ages ages() {
+    return ages;
   }
 
   @Override

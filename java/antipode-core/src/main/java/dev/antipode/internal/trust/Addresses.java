@@ -1,5 +1,6 @@
 package dev.antipode.internal.trust;
 
+import dev.antipode.propagation.Header;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -16,14 +17,6 @@ public final class Addresses {
   private static final String TOKEN = "!#$%&'*+.^_`|~-";
 
   private Addresses() {}
-
-  /**
-   * A forwarding header as it came.
-   *
-   * @param name its name, in any case
-   * @param value one line
-   */
-  public record Line(String name, String value) {}
 
   /**
    * An address that a forwarding header names.
@@ -70,11 +63,11 @@ public final class Addresses {
    * Return what forwarding headers name, in their order (TRUST-10 to TRUST-12). Past 64 hops or 4,096 octets in all of them
    * together it is one hop that nobody can read (TRUST-32).
    */
-  public static List<Hop> hops(Iterable<Line> headers) {
+  public static List<Hop> hops(Iterable<Header> headers) {
     List<Hop> hops = new ArrayList<>();
     int octets = 0;
     int elements = 0;
-    for (Line header : headers) {
+    for (Header header : headers) {
       boolean list = header.name().equalsIgnoreCase("x-forwarded-for");
       if (list || header.name().equalsIgnoreCase("forwarded")) {
         String name = list ? "X-Forwarded-For" : "Forwarded";

@@ -3,6 +3,7 @@ package dev.antipode.internal.trust;
 import dev.antipode.Trust;
 import dev.antipode.internal.model.Display;
 import dev.antipode.observer.Observers;
+import dev.antipode.propagation.Header;
 import dev.antipode.shim.Logs;
 
 /** Says what came of a judgement, and which setting would change it (TRUST-27 to TRUST-30). */
@@ -64,7 +65,7 @@ public final class TrustLog {
   }
 
   /** Says at the sender that a lineage leaves beside a forwarding header for which the receiver drops it (TRUST-30). */
-  public static void warnOfForwarded(String host, Iterable<Addresses.Line> headers, TrustSettings trust) {
+  public static void warnOfForwarded(String host, Iterable<Header> headers, TrustSettings trust) {
     if (trust.trust() != Trust.PRIVATE || trust.ignoreForwarded()) {
       return;
     }

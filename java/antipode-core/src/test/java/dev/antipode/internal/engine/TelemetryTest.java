@@ -13,12 +13,12 @@ import dev.antipode.Ordered;
 import dev.antipode.Policy;
 import dev.antipode.Settings;
 import dev.antipode.WriteId;
-import dev.antipode.internal.diagnostics.telemetry.Telemetry;
 import dev.antipode.internal.engine.FakeShim.Fake;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.observer.Observers;
 import dev.antipode.observer.Outcome;
+import dev.antipode.observer.TelemetryTarget;
 import dev.antipode.shim.Visibility;
 import dev.antipode.testing.AntipodeIsolated;
 import io.opentelemetry.api.common.AttributeKey;
@@ -61,12 +61,12 @@ class TelemetryTest {
             SdkTracerProvider.builder().addSpanProcessor(SimpleSpanProcessor.create(spans)).build())
         .setMeterProvider(SdkMeterProvider.builder().registerMetricReader(metrics).build())
         .build();
-    Telemetry.use(sdk);
+    TelemetryTarget.use(sdk);
   }
 
   @AfterEach
   void remove() {
-    Telemetry.use(null);
+    TelemetryTarget.use(null);
     sdk.close();
   }
 

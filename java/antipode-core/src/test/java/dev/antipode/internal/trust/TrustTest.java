@@ -11,6 +11,7 @@ import dev.antipode.Observed;
 import dev.antipode.Settings;
 import dev.antipode.Trust;
 import dev.antipode.propagation.Caller;
+import dev.antipode.propagation.Header;
 import dev.antipode.testing.Isolated;
 import java.time.Duration;
 import java.time.Instant;
@@ -36,7 +37,7 @@ class TrustTest {
   private static final TrustSettings PRIVATE = trust(Trust.PRIVATE, false);
   private static final TrustSettings KEY = trust(Trust.KEY, false);
   private static final String SEALED = Seal.seal(TEXT, KEYS, Purpose.REQUEST, NOW, Duration.ofSeconds(300));
-  private static final List<Addresses.Line> OUTSIDE = List.of(new Addresses.Line("x-forwarded-for", "203.0.113.9"));
+  private static final List<Header> OUTSIDE = List.of(new Header("x-forwarded-for", "203.0.113.9"));
   private static final String INSIDE = "10.0.0.7";
 
   private Isolated isolated;
@@ -99,7 +100,7 @@ class TrustTest {
     return text.equals(SEALED) ? Judgement.outgoing(TEXT, KEY, purpose, NOW) : text;
   }
 
-  private static Decision requestIn(String peer, List<Addresses.Line> forwarded, String text, TrustSettings trust) {
+  private static Decision requestIn(String peer, List<Header> forwarded, String text, TrustSettings trust) {
     return Judgement.requestIn(Judgement.responseOut(Caller.of(peer, forwarded), trust), text, trust, NOW);
   }
 
@@ -108,13 +109,13 @@ class TrustTest {
   void manyHopsArePublic() {
     for (String name : List.of("X-Forwarded-For", "Forwarded")) {
       String hop = name.equals("Forwarded") ? "for=10.0.0.1" : "10.0.0.1";
-      List<Addresses.Line> half = List.of(new Addresses.Line(name, String.join(",", Collections.nCopies(32, hop))));
-      List<Addresses.Line> most = List.of(half.get(0), half.get(0));
+      List<Header> half = List.of(new Header(name, String.join(",", Collections.nCopies(32, hop))));
+      List<Header> most = List.of(half.get(0), half.get(0));
       assertThat(requestIn(INSIDE, most, TEXT, PRIVATE).accepted()).isTrue();
-      Addresses.Line one = new Addresses.Line("x-forwarded-for", "10.0.0.1");
+      Header one = new Header("x-forwarded-for", "10.0.0.1");
       assertThat(requestIn(INSIDE, List.of(half.get(0), one, half.get(0)), TEXT, PRIVATE).reason())
           .isEqualTo(Reason.FORWARDED);
-      Addresses.Line spaces = new Addresses.Line(name, hop + " ".repeat(4096 - hop.length()));
+      Header spaces = new Header(name, hop + " ".repeat(4096 - hop.length()));
       assertThat(requestIn(INSIDE, List.of(spaces), TEXT, PRIVATE).accepted()).isTrue();
       assertThat(requestIn(INSIDE, List.of(spaces, one), TEXT, PRIVATE).reason()).isEqualTo(Reason.FORWARDED);
     }
@@ -125,22 +126,22 @@ class TrustTest {
   void theInnermostPeerIsJudged() {
     TrustSettings ignoring = new TrustSettings(
         Trust.PRIVATE, false, true, false, Peers.NONE, KEYS, Duration.ofSeconds(300), Duration.ZERO);
-    List<Addresses.Line> named = List.of(new Addresses.Line("X-Forwarded-For", "\"10.0.0.1:80\""));
+    List<Header> named = List.of(new Header("X-Forwarded-For", "\"10.0.0.1:80\""));
     for (TrustSettings trust : List.of(PRIVATE, ignoring)) {
       assertThat(reason(true, named, "10.0.0.1", trust)).isEqualTo(Reason.NONE);
       assertThat(reason(true, List.of(), INSIDE, trust)).isEqualTo(Reason.NONE);
       assertThat(reason(true, List.of(), "10.0.0.1", trust)).isEqualTo(Reason.UNSEEN);
       assertThat(reason(true, List.of(), "203.0.113.9", trust)).isEqualTo(Reason.RESOLVED);
       assertThat(reason(false, named, INSIDE, trust)).isEqualTo(Reason.NONE);
-      assertThat(reason(false, List.of(new Addresses.Line("forwarded", "for=10.0.0.7")), INSIDE, trust))
+      assertThat(reason(false, List.of(new Header("forwarded", "for=10.0.0.7")), INSIDE, trust))
           .isEqualTo(Reason.UNSEEN);
     }
-    List<Addresses.Line> many = List.of(new Addresses.Line("X-Forwarded-For", "10.0.0.7,".repeat(65)));
+    List<Header> many = List.of(new Header("X-Forwarded-For", "10.0.0.7,".repeat(65)));
     assertThat(reason(false, many, INSIDE, ignoring)).isEqualTo(Reason.UNSEEN);
     assertThat(reason(true, many, INSIDE, ignoring)).isEqualTo(Reason.NONE);
   }
 
-  private static Reason reason(boolean certain, List<Addresses.Line> forwarded, String shown, TrustSettings trust) {
+  private static Reason reason(boolean certain, List<Header> forwarded, String shown, TrustSettings trust) {
     return Judgement.responseOut(new Caller(INSIDE, certain, forwarded, List.of(shown)), trust).reason();
   }
 
@@ -173,7 +174,7 @@ class TrustTest {
   void anyTextIsJudged(@ForAll String text, @ForAll("likely") String likely) {
     for (String each : List.of(text, likely)) {
       Addresses.isPrivatePeer(each, false);
-      Addresses.hops(List.of(new Addresses.Line("Forwarded", each), new Addresses.Line("X-Forwarded-For", each)));
+      Addresses.hops(List.of(new Header("Forwarded", each), new Header("X-Forwarded-For", each)));
       Judgement.requestOut(each, PRIVATE);
       Seal.strip(each);
       assertThat(Seal.open(each, KEYS, Purpose.REQUEST, NOW).state()).isNotEqualTo(Seal.State.VALID);
@@ -306,7 +307,7 @@ class TrustTest {
   @Example
   void theLogIsPrintable() {
     try (Observed observed = new Observed()) {
-      Addresses.Line line = new Addresses.Line("x-forwarded-for", "\u001b[31mroot\r\n" + "x".repeat(900));
+      Header line = new Header("x-forwarded-for", "\u001b[31mroot\r\n" + "x".repeat(900));
       TrustLog.report(requestIn(INSIDE, List.of(line), TEXT, PRIVATE), Direction.REQUEST_IN, "");
       TrustLog.report(requestIn(INSIDE, List.of(), TEXT, KEY), Direction.REQUEST_IN, "10.1.2.3");
       assertThat(observed.lines()).hasSize(2).allMatch(text -> text.matches("\\p{Print}{1,400}"));

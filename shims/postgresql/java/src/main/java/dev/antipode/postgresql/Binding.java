@@ -3,7 +3,6 @@ package dev.antipode.postgresql;
 import dev.antipode.Mode;
 import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
-import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.shim.Logs;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
@@ -128,7 +127,7 @@ final class Binding {
 
   /** How long a read of this client waits. */
   Duration timeout() {
-    return ProcessSettings.timeoutOf(store.name(), options.timeout());
+    return store.timeoutOf(options);
   }
 
   /** One line a minute. */

@@ -1,10 +1,10 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.ConfigurationException;
-import dev.antipode.internal.store.Registry;
 import dev.antipode.observer.Observers;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Shims;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -43,7 +43,7 @@ final class Known {
    * @throws ConfigurationException where it is wrapped for another store: whoever ends a transaction ends it for one alone
    */
   synchronized OpenWrite ongoing(RegisteredStore now) {
-    boolean isInForce = store != null && Registry.current().get(store.name()) == store;
+    boolean isInForce = store != null && Shims.find(store.name()) == store;
     if (isInForce && store != now) {
       throw new ConfigurationException(
           "AP503",

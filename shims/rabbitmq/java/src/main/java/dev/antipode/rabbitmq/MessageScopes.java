@@ -5,14 +5,10 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
-import dev.antipode.internal.trust.Decision;
-import dev.antipode.internal.trust.Judgement;
-import dev.antipode.internal.trust.Reason;
-import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
-import java.time.Instant;
+import dev.antipode.shim.TrustRules;
 import java.util.Map;
 
 /**
@@ -74,8 +70,6 @@ public final class MessageScopes {
 
   /** Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28). */
   private boolean isTrusted() {
-    Decision decision = Judgement.messageIn(
-        Lineage.EMPTY.serialize(), TrustSettings.inForce(), options.lineageIn(), Instant.now());
-    return decision.accepted() || decision.reason() == Reason.SEAL;
+    return TrustRules.takesMessages(options.lineageIn());
   }
 }

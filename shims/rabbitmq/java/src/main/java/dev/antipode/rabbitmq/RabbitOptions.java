@@ -1,10 +1,10 @@
 package dev.antipode.rabbitmq;
 
+import dev.antipode.Antipode;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Mode;
 import dev.antipode.OnReplicaOut;
 import dev.antipode.StoreOptions;
-import dev.antipode.internal.base.ProcessSettings;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collection;
@@ -194,6 +194,6 @@ public final class RabbitOptions {
   }
 
   Duration redeliverDelay() {
-    return redeliverDelay == null ? ProcessSettings.inForce().redeliverDelay() : redeliverDelay;
+    return redeliverDelay == null ? Antipode.settings().redeliverDelay() : redeliverDelay;
   }
 }

@@ -6,14 +6,11 @@ import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.WriteId;
-import dev.antipode.internal.trust.Judgement;
-import dev.antipode.internal.trust.Purpose;
-import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.observer.Observers;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.Logs;
 import dev.antipode.shim.RegisteredStore;
-import java.time.Instant;
+import dev.antipode.shim.TrustRules;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -159,11 +156,11 @@ final class Stamping {
   }
 
   private boolean isAllowed() {
-    return Judgement.messageOut(TrustSettings.inForce(), options.lineageOut()).accepted();
+    return TrustRules.stampsMessages(options.lineageOut());
   }
 
   private static String sealed(Lineage lineage) {
-    return Judgement.outgoing(lineage.serialize(), TrustSettings.inForce(), Purpose.MESSAGE, Instant.now());
+    return TrustRules.messageText(lineage);
   }
 
   /** Whether these are headers of the very message that the scope was opened for: their lineage is in the scope. */

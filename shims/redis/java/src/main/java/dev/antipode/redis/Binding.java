@@ -1,7 +1,7 @@
 package dev.antipode.redis;
 
+import dev.antipode.Antipode;
 import dev.antipode.StoreOptions;
-import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.shim.Logs;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
@@ -66,7 +66,7 @@ final class Binding {
   }
 
   boolean merges() {
-    return ProcessSettings.inForce().autoMerge() && records();
+    return Antipode.settings().autoMerge() && records();
   }
 
   boolean waits() {
@@ -80,7 +80,7 @@ final class Binding {
 
   /** How long a read of this client waits. */
   Duration timeout() {
-    return ProcessSettings.timeoutOf(store.name(), options.timeout());
+    return store.timeoutOf(options);
   }
 
   // The position behind a write

@@ -4,7 +4,6 @@ import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.StoreOptions;
-import dev.antipode.internal.trust.Direction;
 import dev.antipode.observer.Observers;
 import dev.antipode.shim.AtRest;
 import dev.antipode.shim.Envelope;
@@ -150,7 +149,7 @@ final class Envelopes extends Beside {
     }
     Envelope.Opened opened = Envelope.open(octets);
     if (!opened.fault().isEmpty()) {
-      Observers.events().onLineageDropped("malformed", Direction.MESSAGE_IN.word());
+      Observers.events().onLineageDropped("malformed", "message_in");
       Observers.events().onLineageIncomplete("malformed", store(), LineageScope.current(), true);
       Logs.warn(
           "AP405",

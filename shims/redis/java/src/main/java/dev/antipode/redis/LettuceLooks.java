@@ -1,10 +1,9 @@
 package dev.antipode.redis;
 
 import dev.antipode.BarrierException;
-import dev.antipode.Lineage;
 import dev.antipode.Verdict;
-import dev.antipode.internal.engine.ServerWait;
 import dev.antipode.shim.Visibility;
+import dev.antipode.shim.WaitOnRead;
 import io.lettuce.core.protocol.RedisCommand;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -174,7 +173,7 @@ final class LettuceLooks<K, V> {
       return false;
     }
     rounds = 0;
-    ServerWait.later(binding.server(), Lineage.of(call.ids()), Duration.ofNanos(call.left()))
+    WaitOnRead.verdictAsync(binding.server(), call.ids(), Duration.ofNanos(call.left()))
         .handle((told, error) -> {
           guarded(() -> later(told, next), failed);
           return null;

@@ -2,8 +2,8 @@ package dev.antipode.redis;
 
 import dev.antipode.Lineage;
 import dev.antipode.Verdict;
-import dev.antipode.internal.engine.ServerWait;
 import dev.antipode.shim.Visibility;
+import dev.antipode.shim.WaitOnRead;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -144,7 +144,7 @@ final class Reads {
     if (!call.isToWait(trouble)) {
       return false;
     }
-    Verdict told = ServerWait.at(binding.server(), Lineage.of(call.ids()), Duration.ofNanos(call.left()));
+    Verdict told = WaitOnRead.verdict(binding.server(), call.ids(), Duration.ofNanos(call.left()));
     if (told != Verdict.VISIBLE && call.left() <= 0) {
       return true; // one last look
     }

@@ -2,7 +2,6 @@ package dev.antipode.redis;
 
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
-import dev.antipode.internal.store.Registry;
 import dev.antipode.shim.Logs;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
@@ -28,7 +27,7 @@ final class Wrapping {
       throw new UnfitStoreException(
           target.address() + " " + Facts.CLUSTER + ". onUnfit(UNPROVEN) lets the service start");
     }
-    RegisteredStore joined = Registry.current().get(options.name());
+    RegisteredStore joined = Shims.find(options.name());
     if (joined != null && joined.shim() instanceof RedisShim) { // a wrap that is refused changes nothing
       joined.agreeOnEnvelopes(options.envelopeKeys());
     }

@@ -1,9 +1,9 @@
 package dev.antipode.internal.diagnostics.telemetry;
 
-import dev.antipode.internal.base.AnyOpenTelemetry;
 import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.internal.store.Registry;
 import dev.antipode.observer.Outcome;
+import dev.antipode.observer.TelemetryTarget;
 import dev.antipode.shim.CallSite;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.api.common.AttributeKey;
@@ -29,25 +29,13 @@ public final class Telemetry {
 
   private static final Set<String> SITES = ConcurrentHashMap.newKeySet();
   private static final Map<String, String> MARKS_MISSING = new ConcurrentHashMap<>();
-  private static volatile OpenTelemetry given;
   private static volatile Instruments instruments;
 
   private Telemetry() {}
 
-  /** Uses this OpenTelemetry from now on, not the global one; null: that again. */
-  public static void use(OpenTelemetry openTelemetry) {
-    given = openTelemetry;
-  }
-
-  /** The OpenTelemetry in use. Asking for the global one does not keep the application from setting it later. */
-  private static OpenTelemetry openTelemetry() {
-    OpenTelemetry own = given;
-    return own != null ? own : AnyOpenTelemetry.global();
-  }
-
   /** The instruments of the OpenTelemetry in use, which an application may set after we have begun. */
   static Instruments instruments() {
-    OpenTelemetry now = openTelemetry();
+    OpenTelemetry now = TelemetryTarget.openTelemetry();
     Instruments known = instruments;
     if (known != null && known.openTelemetry() == now) {
       return known;
@@ -67,17 +55,17 @@ public final class Telemetry {
 
   /** The tracer of the {@code antipode.barrier} and {@code antipode.wait} spans. */
   static Tracer tracer() {
-    return openTelemetry().getTracer(INSTRUMENTATION);
+    return TelemetryTarget.openTelemetry().getTracer(INSTRUMENTATION);
   }
 
   /** Whether spans are collected by anybody. */
   static boolean isTraced() {
-    return openTelemetry().getTracerProvider() != TracerProvider.noop();
+    return TelemetryTarget.openTelemetry().getTracerProvider() != TracerProvider.noop();
   }
 
   /** Whether spans or metrics are collected by anybody. */
   static boolean isCollected() {
-    return isTraced() || openTelemetry().getMeterProvider() != MeterProvider.noop();
+    return isTraced() || TelemetryTarget.openTelemetry().getMeterProvider() != MeterProvider.noop();
   }
 
   /** Makes the instruments, so that the observable ones are read even where no other is ever called. */
