@@ -49,7 +49,7 @@ LANGUAGES: Final = (
     ),
     Language(
         "java",
-        ("java/**/src/test", "java/antipode-core/src/main/java/dev/antipode/testing", "shims/*/java/**/src/test"),
+        ("java/**/src/test", "java/antipode-testing/src/main/java/dev/antipode/testing", "shims/*/java/**/src/test"),
         frozenset({".java", ".kt"}),
     ),
     Language(

@@ -43,16 +43,21 @@ def room_of(name: str, rooms: Mapping[str, list[str]]) -> str:
     return max(found)[1] if found else "(none)"
 
 
+def roots(own: Mapping[str, Any]) -> list[Path]:
+    """Return the folders of a language's core: Java has one a module."""
+    return [ROOT / each for each in (own["root"], *own.get("more", ()))]
+
+
 def rooms(language: str, document: Mapping[str, Any]) -> Counter[str]:
     """Return the lines of each room of a language's core."""
     own = document["languages"][language]
-    root = ROOT / own["root"]
     lines: Counter[str] = Counter()
-    for path in sorted(root.rglob("*")):
-        in_source = language != "cpp" or path.relative_to(root).parts[0] in FOLDERS[language]
-        if in_source and path.suffix in SUFFIXES[language]:
-            name = str(path.relative_to(root).with_suffix(""))
-            lines[room_of(name, own["rooms"])] += path.read_text().count("\n")
+    for root in roots(own):
+        for path in sorted(root.rglob("*")):
+            in_source = language != "cpp" or path.relative_to(root).parts[0] in FOLDERS[language]
+            if in_source and path.suffix in SUFFIXES[language]:
+                name = str(path.relative_to(root).with_suffix(""))
+                lines[room_of(name, own["rooms"])] += path.read_text().count("\n")
     return lines
 
 

@@ -27,10 +27,10 @@ def rooms_of(language: str, name: str) -> set[str]:
     """Return the rooms in which a language's core defines a type of this name."""
     document = json.loads((SPEC / "layers.json").read_text())
     own = document["languages"][language]
-    root = size.ROOT / own["root"]
     pattern = re.compile(TYPE[language].format(name=name), re.MULTILINE)
     return {
         size.room_of(str(path.relative_to(root).with_suffix("")), own["rooms"])
+        for root in size.roots(own)
         for path in root.rglob("*")
         if path.suffix in size.SUFFIXES[language] and pattern.search(path.read_text())
     }

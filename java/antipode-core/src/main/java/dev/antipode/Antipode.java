@@ -1,7 +1,6 @@
 package dev.antipode;
 
 import dev.antipode.internal.base.ProcessSettings;
-import dev.antipode.internal.diagnostics.history.Recorder;
 import dev.antipode.internal.engine.Barriers;
 import dev.antipode.internal.engine.Fallback;
 import dev.antipode.internal.scope.Carrying;
@@ -282,7 +281,7 @@ public final class Antipode {
    */
   public static Settings configure(Settings settings) {
     Settings inForce = ProcessSettings.configure(settings);
-    Recorder.lookAtStores();
+    Observers.events().onSettingsChanged();
     return inForce;
   }
 

@@ -17,6 +17,9 @@ public interface Observer {
   /** Note that a barrier begins, or that a request came in: the process is at work (OBS-8). */
   default void onWorkBegun() {}
 
+  /** Note that the settings of the process may be others now. */
+  default void onSettingsChanged() {}
+
   /** Note that a scope of this kind was opened. */
   default void onScopeOpened(ScopeKind kind) {}
 

@@ -23,11 +23,17 @@ import java.util.function.Predicate;
 public final class Observers {
   private static final int MOST_FAULTS = 10; // a list of providers that cannot be read at all must not be tried for ever
 
+  private static final String DIAGNOSTICS = "dev.antipode.internal.diagnostics.";
+
   private static volatile List<Observer> observers = List.of();
   private static volatile Observer events = new Observer() {};
 
   static {
-    found(Observer.class.getClassLoader()).forEach(Observers::add);
+    List<Observer> found = found(Observer.class.getClassLoader());
+    found.forEach(Observers::add);
+    if (found.stream().noneMatch(each -> each.getClass().getName().startsWith(DIAGNOSTICS))) {
+      add(new AbsentDiagnostics());
+    }
   }
 
   private Observers() {}
@@ -112,6 +118,11 @@ public final class Observers {
     @Override
     public void onWorkBegun() {
       tell(Observer::onWorkBegun);
+    }
+
+    @Override
+    public void onSettingsChanged() {
+      tell(Observer::onSettingsChanged);
     }
 
     @Override

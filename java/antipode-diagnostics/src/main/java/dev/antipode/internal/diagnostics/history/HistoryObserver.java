@@ -17,6 +17,11 @@ public final class HistoryObserver implements Observer {
   public HistoryObserver() {}
 
   @Override
+  public void onSettingsChanged() {
+    Recorder.lookAtStores();
+  }
+
+  @Override
   public void onStoreJoined(ObservedStore store) {
     Recorder recorder = Recorder.current();
     if (recorder != null) {

@@ -9,6 +9,8 @@ import com.tngtech.archunit.core.domain.JavaMember;
 import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.domain.JavaType;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
+import dev.antipode.internal.diagnostics.history.HistoryObserver;
+import dev.antipode.memory.MemoryStore;
 import java.io.IOException;
 import java.net.URL;
 import java.nio.file.Files;
@@ -31,7 +33,8 @@ class LayersTest {
   private static final String ROOT = "dev.antipode.";
   private static final Set<String> PUBLIC =
       Set.of("dev.antipode", "dev.antipode.shim", "dev.antipode.observer", "dev.antipode.propagation");
-  private static final URL CORE = Antipode.class.getProtectionDomain().getCodeSource().getLocation();
+  private static final List<URL> JARS = Stream.of(Antipode.class, HistoryObserver.class, MemoryStore.class)
+      .map(each -> each.getProtectionDomain().getCodeSource().getLocation()).toList();
 
   private final Map<String, Integer> rooms = new HashMap<>();
 
@@ -48,7 +51,7 @@ class LayersTest {
 
     TreeSet<String> files = new TreeSet<>();
     TreeSet<String> upward = new TreeSet<>();
-    for (JavaClass each : new ClassFileImporter().importUrl(CORE)) {
+    for (JavaClass each : new ClassFileImporter().importUrls(JARS)) {
       String lower = file(each);
       files.add(lower);
       each.getDirectDependenciesFromSelf().stream()
@@ -59,7 +62,7 @@ class LayersTest {
           .forEach(upper -> upward.add(lower + " -> " + upper));
     }
 
-    assertThat(files).as("classes of the core").hasSizeGreaterThan(100);
+    assertThat(files).as("classes of the core, of diagnostics and of testing").hasSizeGreaterThan(100);
     assertThat(rooms.keySet()).as("names in spec/layers.json that no class has").allMatch(name -> isName(name, files));
     assertThat(upward).as("uses that run upward, beside those of spec/layers.json").containsExactlyElementsOf(
         new TreeSet<>(strings(java.get("upward"))));
@@ -68,7 +71,7 @@ class LayersTest {
   @Test
   void publicSignaturesNameNoInnerType() throws IOException {
     TreeSet<String> exposed = new TreeSet<>();
-    for (JavaClass each : new ClassFileImporter().importUrl(CORE)) {
+    for (JavaClass each : new ClassFileImporter().importUrls(JARS)) {
       if (isPublic(each)) {
         Stream<JavaType> above = Stream.concat(each.getSuperclass().stream(), each.getInterfaces().stream());
         addInner(exposed, file(each), above);
