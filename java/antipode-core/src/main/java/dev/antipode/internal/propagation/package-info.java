@@ -1,0 +1,4 @@
+/**
+ * Between a scope and the texts that come and go. Begin with {@link dev.antipode.internal.propagation.Exchange}.
+ */
+package dev.antipode.internal.propagation;
