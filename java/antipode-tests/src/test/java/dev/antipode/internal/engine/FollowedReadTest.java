@@ -20,6 +20,7 @@ import dev.antipode.internal.engine.FakeShim.Fake;
 import dev.antipode.internal.store.Registry;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
+import dev.antipode.observer.ReadReply;
 import dev.antipode.shim.Capabilities.Versions;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
@@ -31,9 +32,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -155,9 +158,9 @@ class FollowedReadTest {
     RegisteredStore store = FakeShim.store("posts", new Fake("p", later(1000)));
     AtomicBoolean repeated = new AtomicBoolean();
     try (LineageScope scope = Antipode.scope(ONE)) {
-      FollowedRead followed = FollowedRead.of(store);
+      FollowedRead followed = FollowedRead.of(store, null);
       Object value = way.equals("cannot be compared") ? new Object() : octets("old");
-      followed.over(server(store), () -> value, () -> {
+      over(followed, server(store), () -> value, () -> {
         repeated.set(true);
         throw new IOException("gone");
       });
@@ -176,7 +179,7 @@ class FollowedReadTest {
     RegisteredStore store = FakeShim.store("posts", fake);
     AtomicInteger repeats = new AtomicInteger();
     try (LineageScope scope = Antipode.scope(ONE.including(WriteId.position("posts", "f", 2)))) {
-      FollowedRead.of(store).over(server(store), () -> octets("old"), repeats::incrementAndGet);
+      over(FollowedRead.of(store, null), server(store), () -> octets("old"), repeats::incrementAndGet);
       until(Following::allLookedAt);
       assertThat(scope.isClosed()).isFalse();
     }
@@ -208,7 +211,7 @@ class FollowedReadTest {
     try {
       RegisteredStore store = FakeShim.store("posts", new Fake("p", answering(way)));
       try (LineageScope scope = Antipode.scope(ONE)) {
-        FollowedRead.of(store).over(server(store), () -> octets(""), () -> octets("other"));
+        over(FollowedRead.of(store, null), server(store), () -> octets(""), () -> octets("other"));
         assertThat(scope.isClosed()).isFalse();
       }
       Lines.settled();
@@ -229,7 +232,7 @@ class FollowedReadTest {
     }));
     for (int counter = 1; counter < 30; counter++) {
       try (LineageScope scope = Antipode.scope(Lineage.of(WriteId.position("posts", "e", counter)))) {
-        FollowedRead.of(store).over(server(store));
+        over(FollowedRead.of(store, null), server(store));
         assertThat(scope.isClosed()).isFalse();
       }
     }
@@ -256,12 +259,12 @@ class FollowedReadTest {
     waiting.add(waiter);
     waiter.start();
     try (LineageScope scope = Antipode.scope(Lineage.of(lost))) { // keeps one parked there
-      FollowedRead.of(store).over(server(store));
+      over(FollowedRead.of(store, null), server(store));
       assertThat(scope.isClosed()).isFalse();
     }
     until(Following::allLookedAt);
     try (LineageScope scope = Antipode.scope(Lineage.of(there))) {
-      FollowedRead.of(store).over(server(store));
+      over(FollowedRead.of(store, null), server(store));
       assertThat(scope.isClosed()).isFalse();
     }
     until(() -> Following.count() <= 1);
@@ -279,7 +282,7 @@ class FollowedReadTest {
         .toList()));
     for (int number = 0; number < 7; number++) {
       try (LineageScope scope = Antipode.scope(Lineage.of(lost))) {
-        FollowedRead.of(store).over(server(store));
+        over(FollowedRead.of(store, null), server(store));
         assertThat(scope.isClosed()).isFalse();
       }
       until(Following::allLookedAt);
@@ -303,12 +306,12 @@ class FollowedReadTest {
         .map(id -> id.version().equals(new Ordered("e", 1)) ? Visibility.VISIBLE : Visibility.NOT_YET)
         .toList()));
     try (LineageScope scope = Antipode.scope()) {
-      FollowedRead none = FollowedRead.of(store);
+      FollowedRead none = FollowedRead.of(store, null);
       scope.append(WriteId.position("posts", "e", 1)); // another task of the scope
       assertThat(none).isNull();
-      FollowedRead followed = FollowedRead.of(store);
+      FollowedRead followed = FollowedRead.of(store, null);
       scope.append(WriteId.position("posts", "e", 2));
-      followed.over(server(store), () -> octets("v"), () -> octets("w"));
+      over(followed, server(store), () -> octets("v"), () -> octets("w"));
     }
     Lines.settled();
     assertThat(total("behind") + total("stale")).isZero();
@@ -359,12 +362,12 @@ class FollowedReadTest {
     try (LineageScope scope = Antipode.scope(ONE)) {
       int followed = 0;
       for (int number = 0; number < 4000; number++) {
-        followed += FollowedRead.of(store) == null ? 0 : 1;
+        followed += FollowedRead.of(store, null) == null ? 0 : 1;
       }
       assertThat(followed).isBetween(800, 1200);
       assertThat(total("reads")).isEqualTo(4000);
       Antipode.configure(Antipode.settings().sample(0));
-      assertThat(FollowedRead.of(store)).isNull();
+      assertThat(FollowedRead.of(store, null)).isNull();
       assertThat(scope.isClosed()).isFalse();
     }
   }
@@ -377,7 +380,7 @@ class FollowedReadTest {
       RegisteredStore store = FakeShim.store("posts", new Fake("p", FakeShim.always(Visibility.NOT_YET)));
       try (LineageScope scope = Antipode.scope(ONE)) {
         for (int number = 0; number < 5; number++) {
-          FollowedRead.of(store).over(server(store));
+          over(FollowedRead.of(store, null), server(store));
         }
         assertThat(scope.isClosed()).isFalse();
       }
@@ -417,10 +420,10 @@ class FollowedReadTest {
   void nothingIsThrownAtWhoReads() {
     RegisteredStore store = FakeShim.store("posts", new Fake("p", FakeShim.always(Visibility.NOT_YET)));
     try (LineageScope scope = Antipode.scope(ONE)) {
-      FollowedRead.of(store).over(server(store), () -> {
+      over(FollowedRead.of(store, null), server(store), () -> {
         throw new IllegalStateException("a shim's defect");
       }, () -> null);
-      FollowedRead.of(store).over(null);
+      over(FollowedRead.of(store, null), null);
       assertThat(scope.isClosed()).isFalse();
     }
     assertThat(total("followed_reads")).isZero();
@@ -451,5 +454,13 @@ class FollowedReadTest {
     Lines.settled();
     assertThat(total("followed_reads")).isEqualTo(3000);
     assertThat(lines.of("behind", "stale")).isEmpty();
+  }
+
+  private static void over(FollowedRead read, Server server) {
+    read.returned(new ReadReply(server, List.of()), null);
+  }
+
+  private static void over(FollowedRead read, Server server, Supplier<?> shown, Callable<?> again) {
+    read.returned(new ReadReply(server, List.of(), shown, again), null);
   }
 }

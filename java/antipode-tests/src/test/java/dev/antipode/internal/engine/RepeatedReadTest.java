@@ -12,15 +12,18 @@ import dev.antipode.internal.diagnostics.dryrun.Lines;
 import dev.antipode.internal.diagnostics.dryrun.Records;
 import dev.antipode.internal.engine.FakeShim.Answer;
 import dev.antipode.internal.engine.FakeShim.Fake;
+import dev.antipode.observer.ReadReply;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
 import dev.antipode.testing.AntipodeIsolated;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -72,11 +75,11 @@ class RepeatedReadTest {
   void theEndOfTheProcessLosesNoFinding() {
     AtomicBoolean isUnderWay = new AtomicBoolean();
     try (LineageScope scope = Antipode.scope(ONE)) {
-      FollowedRead.of(store).over(server(), () -> "old", () -> {
+      over(FollowedRead.of(store, null), server(), () -> "old", () -> {
         isUnderWay.set(true);
         return held();
       });
-      FollowedRead.of(store).over(server(), () -> "old", () -> "new");
+      over(FollowedRead.of(store, null), server(), () -> "old", () -> "new");
       assertThat(scope.isClosed()).isFalse();
     }
     until(Following::allLookedAt);
@@ -113,5 +116,9 @@ class RepeatedReadTest {
     });
     Following.giveUpAll();
     assertThat(isTold).isTrue();
+  }
+
+  private static void over(FollowedRead read, Server server, Supplier<?> shown, Callable<?> again) {
+    read.returned(new ReadReply(server, List.of(), shown, again), null);
   }
 }

@@ -15,6 +15,7 @@ import dev.antipode.internal.diagnostics.dryrun.FollowedRead;
 import dev.antipode.internal.diagnostics.dryrun.Records;
 import dev.antipode.internal.engine.FakeShim.Fake;
 import dev.antipode.lab.CallFaults;
+import dev.antipode.observer.ReadReply;
 import dev.antipode.shim.Visibility;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -53,9 +54,9 @@ final class ThreadlessProcess {
   private static void read() {
     RegionStore store = EngineTest.store("posts");
     try (LineageScope scope = Antipode.scope(ONE)) {
-      FollowedRead read = FollowedRead.of(store);
+      FollowedRead read = FollowedRead.of(store, null);
       check(read != null && !scope.isClosed(), "it is followed");
-      read.over(store.servers(false).get(0));
+      read.returned(new ReadReply(store.servers(false).get(0), List.of()), null);
     }
     check(Counts.total("reads") > 0, "it is counted");
   }

@@ -60,13 +60,8 @@ public final class FollowedRead implements ReadObserver {
     this.site = site;
   }
 
-  /** Called before a read of a store in dry-run is sent; null where nothing follows it. */
-  public static FollowedRead of(ObservedStore store) {
-    return of(store, null);
-  }
-
   /**
-   * The same.
+   * Called before a read of a store in dry-run is sent; null where nothing follows it.
    *
    * @param keys of a store of objects, those that are read; null where nobody knows them
    */
@@ -129,41 +124,16 @@ public final class FollowedRead implements ReadObserver {
         versions.put(each.key(), each.version().version());
       }
     }
-    over((Server) reply.server(), reply.shown(), reply.again(), versions);
+    try {
+      end((Server) reply.server(), reply.shown(), reply.again(), versions);
+    } catch (RuntimeException | Error error) {
+      cannot(error);
+    }
   }
 
   @Override
   public void failed() {
     // it is followed no further
-  }
-
-  /** The reply has come from this server; what it was cannot be compared. */
-  public void over(Server server) {
-    over(server, null, null, Map.of());
-  }
-
-  /**
-   * The reply has come from this server.
-   *
-   * @param value what it was, to be compared with what {@code repeat} returns
-   * @param repeat sends the same read once more, on a connection of the shim's own; called by a thread of Antipode's, later;
-   *     null where that is not known to have no side effects, or to return the same of the same data
-   */
-  public void over(Server server, Supplier<?> value, Callable<?> repeat) {
-    over(server, value, repeat, Map.of());
-  }
-
-  /**
-   * The same.
-   *
-   * @param versions the exact versions of the values that came (EPOCH-4), by their keys
-   */
-  public void over(Server server, Supplier<?> value, Callable<?> repeat, Map<Key, Version> versions) {
-    try {
-      end(server, value, repeat, versions);
-    } catch (RuntimeException | Error error) {
-      cannot(error);
-    }
   }
 
   private void end(Server server, Supplier<?> value, Callable<?> repeat, Map<Key, Version> versions) {

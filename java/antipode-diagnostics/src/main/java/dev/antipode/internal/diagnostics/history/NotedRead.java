@@ -8,12 +8,13 @@ import dev.antipode.observer.Content;
 import dev.antipode.observer.ObservedStore;
 import dev.antipode.observer.ReadObserver;
 import dev.antipode.observer.ReadReply;
+import dev.antipode.shim.ReadValue;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /** One read, from before it is sent until its reply is there. What is said after the first word of its end is nothing. */
-public final class NotedRead implements ReadObserver {
+final class NotedRead implements ReadObserver {
   private final Recorder recorder;
   private final ObservedStore store;
   private final Step step;
@@ -24,21 +25,17 @@ public final class NotedRead implements ReadObserver {
     this.step = step;
   }
 
-  /**
-   * The reply has come.
-   *
-   * @param covers the position that goes into the lineage of whoever depends on it (SHIM-13); null for none
-   */
-  public void over(List<Seen> seen, WriteId covers) {
+  @Override
+  public void returned(ReadReply reply, WriteId covers) {
     try {
-      recorder.finish(step, seen.stream().map(each -> new Line("read", fields(each, covers))).toList(), true);
+      recorder.finish(step, reply.values().stream().map(each -> new Line("read", fields(each, covers))).toList(), true);
     } catch (RuntimeException error) {
       recorder.finish(step, List.of(), true);
       recorder.failed(error);
     }
   }
 
-  private Map<String, Object> fields(Seen seen, WriteId covers) {
+  private Map<String, Object> fields(ReadValue seen, WriteId covers) {
     Map<String, Object> fields = new LinkedHashMap<>();
     fields.put("store", store.name());
     if (covers != null) {
@@ -54,17 +51,6 @@ public final class NotedRead implements ReadObserver {
       fields.put("reads_from", "unattributed");
     }
     return fields;
-  }
-
-  @Override
-  public void returned(ReadReply reply, WriteId covers) {
-    over(reply.values().stream().map(each -> new Seen(each.key(), each.content(), each.version())).toList(), covers);
-  }
-
-  /** What it saw could not be told: that is said. */
-  public void untold(RuntimeException error) {
-    recorder.finish(step, List.of(), true);
-    recorder.failed(error);
   }
 
   @Override

@@ -1,7 +1,6 @@
 package dev.antipode.internal.diagnostics.history;
 
 import dev.antipode.Lineage;
-import dev.antipode.LineageScope;
 import dev.antipode.internal.base.HostName;
 import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.internal.diagnostics.history.HistoryOrder.Line;
@@ -12,7 +11,6 @@ import dev.antipode.observer.MessageObserver;
 import dev.antipode.observer.ObservedScope;
 import dev.antipode.observer.ObservedStore;
 import dev.antipode.shim.Logs;
-import dev.antipode.shim.RegisteredStore;
 import io.opentelemetry.api.trace.Span;
 import io.opentelemetry.api.trace.SpanContext;
 import java.nio.file.Path;
@@ -32,14 +30,6 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Records a history: what this process's scopes write, read, send and receive (HIST-23 to HIST-34). Nothing here throws, and
  * nothing waits for a disk.
- *
- * <pre>{@code
- * NotedRead noted = Recorder.noteRead(store, scope);
- * value = …
- * if (noted != null) {
- *   noted.over(List.of(new Seen(key, Content.NOTHING)), null);
- * }
- * }</pre>
  */
 public final class Recorder {
   private static final long EXIT_MILLIS = 5000;
@@ -93,12 +83,6 @@ public final class Recorder {
   /** Whether anything is recorded now. */
   public static boolean isOn() {
     return !ProcessSettings.inForce().history().isEmpty();
-  }
-
-  /** A read is about to be sent; null where no history is recorded, or outside of scopes. */
-  public static NotedRead noteRead(RegisteredStore store, LineageScope scope) {
-    Recorder recorder = scope == null ? null : current();
-    return recorder == null || !store.records() ? null : recorder.read(scope, store, scope.held());
   }
 
   /** The settings are others: a store may be off from now on, or for a while (HIST-31). */

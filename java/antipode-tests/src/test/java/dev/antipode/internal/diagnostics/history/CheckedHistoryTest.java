@@ -11,7 +11,9 @@ import dev.antipode.lab.Repository;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.observer.Content;
+import dev.antipode.observer.ReadReply;
 import dev.antipode.propagation.Messages;
+import dev.antipode.shim.ReadValue;
 import dev.antipode.testing.AntipodeIsolated;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -94,13 +96,13 @@ class CheckedHistoryTest {
     MemoryClient writer = posts.client("a");
     MemoryClient reader = posts.client("b");
     try (LineageScope scope = Antipode.scope()) {
-      NotedRead other = Recorder.noteRead(Registry.current().need("posts"), scope);
+      NotedRead other = Recorder.current().read(scope, Registry.current().need("posts"), scope.held());
       writer.set("1", "x");
       if (after) {
         reader.get("1");
         other.failed();
       } else {
-        other.over(List.of(new Seen(Key.of("1"), Content.NOTHING)), null);
+        other.returned(new ReadReply(null, List.of(new ReadValue(Key.of("1"), Content.NOTHING))), null);
       }
     }
     HistoryCheck check = checked();

@@ -20,9 +20,11 @@ import dev.antipode.memory.MemoryStore;
 import dev.antipode.memory.ReadOnlyReplicaException;
 import dev.antipode.observer.Changed;
 import dev.antipode.observer.Content;
+import dev.antipode.observer.ReadReply;
 import dev.antipode.propagation.Messages;
-import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Capabilities.Versions;
+import dev.antipode.shim.Capabilities;
+import dev.antipode.shim.ReadValue;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Shim;
@@ -69,8 +71,8 @@ class RecorderTest {
     return Registry.current().need("posts");
   }
 
-  private static Seen nothing() {
-    return new Seen(Key.of("1"), Content.NOTHING);
+  private static ReadReply nothing() {
+    return new ReadReply(null, List.of(new ReadValue(Key.of("1"), Content.NOTHING)));
   }
 
   /** HIST-6, HIST-23, HIST-25, HIST-28, HIST-37: begin, operations, end; lineages and keys, no values. */
@@ -132,12 +134,12 @@ class RecorderTest {
   void whatOverlapsHasThreadsOfItsOwn() {
     MemoryClient client = posts.client("a");
     try (LineageScope scope = Antipode.scope()) {
-      NotedRead early = Recorder.noteRead(store(), scope);
+      NotedRead early = Recorder.current().read(scope, store(), scope.held());
       client.set("1", "x");
-      NotedRead later = Recorder.noteRead(store(), scope);
-      later.over(List.of(nothing()), null);
-      early.over(List.of(nothing()), null);
-      early.over(List.of(nothing()), null); // twice is once
+      NotedRead later = Recorder.current().read(scope, store(), scope.held());
+      later.returned(nothing(), null);
+      early.returned(nothing(), null);
+      early.returned(nothing(), null); // twice is once
     }
     assertThat(lines.of("write").get(0).get("scope").asText()).isEqualTo("root 1+1");
     assertThat(lines.of("read").stream().map(read -> read.get("scope").asText()))
@@ -276,8 +278,8 @@ class RecorderTest {
   void anErrorOfTheRecorderIsAGap() {
     posts.client("a");
     try (LineageScope scope = Antipode.scope()) {
-      NotedRead read = Recorder.noteRead(store(), scope);
-      read.over(List.of(new Seen(null)), null);
+      NotedRead read = Recorder.current().read(scope, store(), scope.held());
+      read.returned(new ReadReply(null, List.of(new ReadValue(null, Content.UNKNOWN))), null);
       try (Write write = store().begin(Key.of("1"))) {
         write.noted().changes(List.of(new Changed(null)));
         write.record(new Ordered("", 7));
