@@ -49,13 +49,13 @@ def roots(own: Mapping[str, Any]) -> list[Path]:
 
 
 def rooms(language: str, document: Mapping[str, Any]) -> Counter[str]:
-    """Return the lines of each room of a language's core."""
+    """Return the lines of each room of a language's core; what a package says of itself is in none."""
     own = document["languages"][language]
     lines: Counter[str] = Counter()
     for root in roots(own):
         for path in sorted(root.rglob("*")):
             in_source = language != "cpp" or path.relative_to(root).parts[0] in FOLDERS[language]
-            if in_source and path.suffix in SUFFIXES[language]:
+            if in_source and path.suffix in SUFFIXES[language] and path.stem != "package-info":
                 name = str(path.relative_to(root).with_suffix(""))
                 lines[room_of(name, own["rooms"])] += path.read_text().count("\n")
     return lines
