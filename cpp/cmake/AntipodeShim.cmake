@@ -24,14 +24,14 @@ if(NOT TARGET antipode::antipode)
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/AntipodeTargets.cmake)
 
-# antipode_shim(<store> LIBRARIES … [INCLUDES …] [PACKAGES …]): the library antipode::<store> out of src/, its
-# installation, and the tests. INCLUDES: where the client's headers are; PACKAGES: what `find_package(antipode_<store>)`
-# has to find for its LIBRARIES.
+# antipode_shim(<store> SOURCES … LIBRARIES … [INCLUDES …] [PACKAGES …]): the library antipode::<store> out of these
+# files of src/, its installation, and the tests. INCLUDES: where the client's headers are; PACKAGES: what
+# `find_package(antipode_<store>)` has to find for its LIBRARIES.
 function(antipode_shim store)
-  cmake_parse_arguments(SHIM "" "" "LIBRARIES;INCLUDES;PACKAGES" ${ARGN})
+  cmake_parse_arguments(SHIM "" "" "SOURCES;LIBRARIES;INCLUDES;PACKAGES" ${ARGN})
   set(target antipode_${store})
-  file(GLOB sources CONFIGURE_DEPENDS src/*.cpp)
-  add_library(${target} ${sources})
+  list(TRANSFORM SHIM_SOURCES PREPEND src/)
+  add_library(${target} ${SHIM_SOURCES})
   add_library(antipode::${store} ALIAS ${target})
   antipode_target(${target})
   target_include_directories(${target}

@@ -1,5 +1,5 @@
 // Envelopes: no value is lost, and what was closed is opened.
-#include "antipode/envelope.h"
+#include "antipode/shim/envelope.h"
 #include "expect.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

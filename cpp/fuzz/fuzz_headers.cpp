@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "addresses.h"
 #include "antipode/antipode.h"
-#include "carriers.h"
 #include "expect.h"
+#include "propagation/carriers.h"
+#include "trust/addresses.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const bool quiet = [] {

@@ -2,7 +2,7 @@
 #include "antipode/lineage.h"
 #include "antipode/wire.h"
 #include "expect.h"
-#include "parse.h"
+#include "model/parse.h"
 
 using antipode::Lineage;
 

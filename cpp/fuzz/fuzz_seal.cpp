@@ -1,7 +1,7 @@
 // Seals: no text but a sealed one is valid, and what is stripped is the text or is refused.
 #include "antipode/keys.h"
 #include "expect.h"
-#include "seal.h"
+#include "trust/seal.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const antipode::Keys keys = *antipode::Keys::Make({{"k", std::string(16, 'k')}});

@@ -1,9 +1,9 @@
 // Who listens to the lower rooms in every process: the one place that knows both sides of the observer port.
-#include "engine/announcement.h"
-#include "engine/records.h"
-#include "history/recorder.h"
-#include "observers.h"
-#include "telemetry.h"
+#include "base/observers.h"
+#include "diagnostics/announcement.h"
+#include "diagnostics/recorder.h"
+#include "diagnostics/records.h"
+#include "diagnostics/telemetry.h"
 
 namespace antipode {
 

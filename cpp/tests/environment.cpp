@@ -8,9 +8,9 @@
 #include "antipode/logs.h"
 #include "antipode/propagation.h"
 #include "antipode/settings.h"
-#include "context.h"
-#include "measured.h"
-#include "text.h"
+#include "diagnostics/measured.h"
+#include "model/text.h"
+#include "scope/context.h"
 
 extern char** environ;
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lineage_rep.h"
-#include "section.h"
+#include "model/lineage_rep.h"
+#include "model/section.h"
 
 namespace antipode::testing {
 namespace {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "antipode/result.h"
-#include "antipode/shim.h"
+#include "antipode/shim/shim.h"
 #include "antipode/site.h"
 #include "antipode/store.h"
 

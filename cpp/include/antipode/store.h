@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/lead.h"
 #include "antipode/result.h"
-#include "antipode/server.h"
 #include "antipode/settings.h"
-#include "antipode/shim.h"
+#include "antipode/shim/lead.h"
+#include "antipode/shim/server.h"
+#include "antipode/shim/shim.h"
 #include "antipode/write_id.h"
 
 namespace antipode {

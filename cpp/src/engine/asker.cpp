@@ -14,8 +14,8 @@
 
 #include "antipode/logs.h"
 #include "antipode/store.h"
+#include "base/observers.h"
 #include "engine/threads.h"
-#include "observers.h"
 
 namespace antipode {
 namespace {

@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "antipode/server.h"
+#include "antipode/shim/server.h"
+#include "base/time.h"
 #include "engine/pace.h"
 #include "engine/renewal.h"
 #include "engine/server_state.h"
-#include "engine/time.h"
 
 namespace antipode {
 

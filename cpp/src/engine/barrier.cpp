@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "engine/barrier_waits.h"
-#include "engine/held_result.h"
 #include "engine/run.h"
 #include "engine/threads.h"
 #include "engine/waiting.h"
+#include "model/held_result.h"
 
 namespace antipode {
 namespace {

@@ -7,10 +7,10 @@
 #include "antipode/logs.h"
 #include "engine/barrier_waits.h"
 #include "engine/completions.h"
-#include "engine/held_result.h"
 #include "engine/run.h"
 #include "engine/threads.h"
 #include "engine/waiting.h"
+#include "model/held_result.h"
 
 namespace antipode {
 

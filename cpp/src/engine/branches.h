@@ -1,4 +1,5 @@
-#pragma once
+#ifndef ANTIPODE_SRC_ENGINE_BRANCHES_H_
+#define ANTIPODE_SRC_ENGINE_BRANCHES_H_
 
 #include "antipode/lineage.h"
 
@@ -18,3 +19,5 @@ inline constexpr const char* kExpiredBranches =
 bool HasOpenBranches(const Lineage& lineage);
 
 }  // namespace antipode
+
+#endif  // ANTIPODE_SRC_ENGINE_BRANCHES_H_

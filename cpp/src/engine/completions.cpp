@@ -5,8 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "base/fork.h"
 #include "engine/threads.h"
-#include "fork.h"
 
 namespace antipode {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/time.h"
+#include "base/time.h"
 
 namespace antipode {
 

@@ -9,8 +9,8 @@
 #include "antipode/logs.h"
 #include "antipode/store.h"
 #include "engine/need.h"
-#include "engine/server_list.h"
 #include "engine/threads.h"
+#include "store/server_list.h"
 
 namespace antipode {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "engine/time.h"
+#include "base/time.h"
 
 namespace antipode::discovery {
 

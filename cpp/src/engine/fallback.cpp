@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork.h"
+#include "base/in_force.h"
+#include "base/observers.h"
 #include "engine/branches.h"
-#include "engine/in_force.h"
 #include "engine/judgement.h"
-#include "fork.h"
-#include "observers.h"
 
 namespace antipode::detail {
 namespace {

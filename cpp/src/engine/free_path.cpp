@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/in_force.h"
+#include "base/observers.h"
 #include "engine/barrier_log.h"
-#include "engine/held_result.h"
-#include "engine/in_force.h"
-#include "engine/registry.h"
-#include "observers.h"
+#include "model/held_result.h"
+#include "store/registry.h"
 
 namespace antipode {
 namespace {

@@ -5,10 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "base/in_force.h"
 #include "engine/branches.h"
-#include "engine/in_force.h"
-#include "quote.h"
-#include "text.h"
+#include "model/quote.h"
+#include "model/text.h"
 
 namespace antipode {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/held_result.h"
 #include "engine/need.h"
 #include "engine/plan.h"
+#include "model/held_result.h"
 
 namespace antipode {
 

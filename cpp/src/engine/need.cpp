@@ -4,8 +4,8 @@
 #include <new>
 #include <utility>
 
-#include "antipode/server.h"
-#include "engine/in_force.h"
+#include "antipode/shim/server.h"
+#include "base/in_force.h"
 #include "engine/threads.h"
 
 namespace antipode {

@@ -30,7 +30,7 @@
 
 #include "antipode/verdict.h"
 #include "antipode/write_id.h"
-#include "engine/time.h"
+#include "base/time.h"
 
 namespace antipode {
 

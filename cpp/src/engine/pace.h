@@ -16,8 +16,8 @@
 #include <optional>
 #include <string>
 
+#include "base/time.h"
 #include "engine/reachability.h"
-#include "engine/time.h"
 
 namespace antipode {
 

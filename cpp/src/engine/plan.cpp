@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "antipode/logs.h"
+#include "base/in_force.h"
+#include "base/observers.h"
 #include "engine/branches.h"
-#include "engine/in_force.h"
-#include "engine/registry.h"
-#include "observers.h"
-#include "quote.h"
-#include "text.h"
+#include "model/quote.h"
+#include "model/text.h"
+#include "store/registry.h"
 
 namespace antipode {
 namespace {

@@ -16,7 +16,7 @@
 #include "antipode/barrier.h"
 #include "antipode/scope.h"
 #include "antipode/store.h"
-#include "engine/time.h"
+#include "base/time.h"
 #include "engine/waiting.h"
 
 namespace antipode {

@@ -11,7 +11,7 @@
 #include <set>
 #include <system_error>
 
-#include "fork.h"
+#include "base/fork.h"
 
 namespace antipode {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "antipode/epochs.h"
-#include "engine/time.h"
+#include "antipode/shim/epochs.h"
+#include "base/time.h"
 
 namespace antipode {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "engine/in_force.h"
-#include "engine/time.h"
+#include "base/in_force.h"
+#include "base/time.h"
 
 namespace antipode {
 

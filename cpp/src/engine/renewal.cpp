@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/in_force.h"
+#include "base/in_force.h"
 #include "engine/renewal_age.h"
 #include "engine/threads.h"
 

@@ -21,9 +21,9 @@
 #include <optional>
 #include <vector>
 
-#include "antipode/server.h"
+#include "antipode/shim/server.h"
+#include "base/time.h"
 #include "engine/server_state.h"
-#include "engine/time.h"
 
 namespace antipode {
 

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/in_force.h"
+#include "base/observers.h"
 #include "engine/barrier_log.h"
 #include "engine/branches.h"
 #include "engine/free_path.h"
-#include "engine/held_result.h"
-#include "engine/in_force.h"
 #include "engine/judgement.h"
 #include "engine/need.h"
-#include "observers.h"
+#include "model/held_result.h"
 
 namespace antipode {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "antipode/store.h"
-#include "engine/ages.h"
-#include "engine/server.h"
+#include "store/ages.h"
+#include "store/server.h"
 
 namespace antipode {
 

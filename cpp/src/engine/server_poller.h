@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "antipode/server.h"
+#include "antipode/shim/server.h"
 #include "engine/asker.h"
 #include "engine/server_state.h"
 

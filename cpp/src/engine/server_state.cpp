@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "antipode/store.h"
-#include "engine/ages.h"
+#include "store/ages.h"
 
 namespace antipode {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "antipode/server.h"
-#include "engine/in_force.h"
+#include "antipode/shim/server.h"
+#include "base/in_force.h"
 #include "engine/pace.h"
 #include "engine/proofs.h"
 #include "engine/reachability.h"

@@ -1,7 +1,7 @@
 #include "antipode/barrier.h"
+#include "base/observers.h"
 #include "engine/completions.h"
-#include "engine/registry.h"
-#include "observers.h"
+#include "store/registry.h"
 
 namespace antipode {
 

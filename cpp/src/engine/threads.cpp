@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "antipode/barrier.h"
-#include "antipode/shim_tools.h"
+#include "antipode/shim/shim_tools.h"
 
 namespace antipode::threads {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "engine/time.h"
-#include "own_thread.h"
+#include "base/own_thread.h"
+#include "base/time.h"
 
 namespace antipode::threads {
 

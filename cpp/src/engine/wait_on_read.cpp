@@ -1,15 +1,15 @@
-#include "antipode/wait_on_read.h"
+#include "antipode/shim/wait_on_read.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "antipode/store.h"
-#include "engine/held_result.h"
-#include "engine/in_force.h"
+#include "base/in_force.h"
+#include "base/time.h"
 #include "engine/judgement.h"
-#include "engine/registry.h"
-#include "engine/time.h"
 #include "engine/waiting.h"
+#include "model/held_result.h"
+#include "store/registry.h"
 
 namespace antipode {
 namespace {

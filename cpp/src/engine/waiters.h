@@ -27,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/epochs.h"
+#include "antipode/shim/epochs.h"
 #include "engine/need.h"
 #include "engine/position_queue.h"
 

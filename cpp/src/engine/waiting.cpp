@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/in_force.h"
+#include "base/in_force.h"
 
 namespace antipode {
 

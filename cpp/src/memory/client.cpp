@@ -1,16 +1,16 @@
 #include <utility>
 
-#include "antipode/followed_read.h"
-#include "antipode/history.h"
 #include "antipode/memory.h"
 #include "antipode/messages.h"
 #include "antipode/reading.h"
 #include "antipode/scope.h"
 #include "antipode/settings.h"
-#include "antipode/wait_on_read.h"
-#include "antipode/writing.h"
+#include "antipode/shim/followed_read.h"
+#include "antipode/shim/history.h"
+#include "antipode/shim/wait_on_read.h"
+#include "antipode/shim/write.h"
 #include "memory/log.h"
-#include "unscoped.h"
+#include "scope/unscoped.h"
 
 namespace antipode {
 namespace {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/hybrid_clock.h"
 #include "antipode/memory.h"
+#include "antipode/shim/hybrid_clock.h"
 #include "memory/node.h"
 
 namespace antipode::memory {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/epochs.h"
-#include "antipode/shim.h"
+#include "antipode/shim/epochs.h"
+#include "antipode/shim/shim.h"
 #include "antipode/write_id.h"
-#include "engine/time.h"
+#include "base/time.h"
 
 namespace antipode::memory {
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "antipode/shim.h"
+#include "antipode/shim/shim.h"
 #include "memory/log.h"
 
 namespace antipode::memory {

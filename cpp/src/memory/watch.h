@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "antipode/server.h"
-#include "antipode/shim.h"
+#include "antipode/shim/server.h"
+#include "antipode/shim/shim.h"
 
 namespace antipode::memory {
 

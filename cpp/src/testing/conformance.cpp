@@ -9,7 +9,7 @@
 #include "antipode/logs.h"
 #include "antipode/store.h"
 #include "antipode/testing/isolated.h"
-#include "engine/registry.h"
+#include "store/registry.h"
 #include "testing/cases.h"
 
 namespace antipode::testing {

@@ -8,10 +8,10 @@
 
 #include "antipode/scope.h"
 #include "antipode/settings.h"
+#include "antipode/shim/wait_on_read.h"
 #include "antipode/store.h"
 #include "antipode/testing/isolated.h"
-#include "antipode/wait_on_read.h"
-#include "engine/time.h"
+#include "base/time.h"
 
 namespace antipode::testing {
 namespace {

@@ -2,15 +2,15 @@
 
 #include "antipode/logs.h"
 #include "antipode/settings.h"
-#include "context.h"
-#include "engine/announcement.h"
+#include "diagnostics/announcement.h"
+#include "diagnostics/measured.h"
+#include "diagnostics/recorder.h"
+#include "diagnostics/records.h"
+#include "diagnostics/repeats.h"
 #include "engine/barrier_log.h"
 #include "engine/completions.h"
-#include "engine/records.h"
-#include "engine/registry.h"
-#include "engine/repeats.h"
-#include "history/recorder.h"
-#include "measured.h"
+#include "scope/context.h"
+#include "store/registry.h"
 
 namespace antipode::testing {
 

@@ -5,7 +5,7 @@
 #include "antipode/reading.h"
 #include "antipode/scope.h"
 #include "antipode/settings.h"
-#include "engine/time.h"
+#include "base/time.h"
 #include "testing/cases.h"
 
 namespace antipode::testing {

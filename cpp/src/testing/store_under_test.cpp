@@ -5,7 +5,7 @@
 
 #include "antipode/scope.h"
 #include "antipode/store.h"
-#include "engine/time.h"
+#include "base/time.h"
 
 namespace antipode::testing {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "antipode/scope.h"
 #include "antipode/telemetry.h"
-#include "engine/time.h"
+#include "base/time.h"
 #include "testing/cases.h"
 
 namespace antipode::testing {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <set>
 
-#include "antipode/epochs.h"
 #include "antipode/scope.h"
-#include "antipode/wait_on_read.h"
+#include "antipode/shim/epochs.h"
+#include "antipode/shim/wait_on_read.h"
+#include "diagnostics/following.h"
 #include "engine/completions.h"
-#include "engine/following.h"
 #include "engine/records_test.h"
 #include "vectors.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "antipode/scope.h"
-#include "antipode/writing.h"
+#include "antipode/shim/write.h"
 #include "engine/log_test.h"
 
 namespace antipode::testing {

@@ -17,10 +17,10 @@
 #include "antipode/barrier.h"
 #include "antipode/lineage.h"
 #include "antipode/settings.h"
-#include "antipode/shim.h"
+#include "antipode/shim/shim.h"
 #include "antipode/store.h"
 #include "antipode/testing/isolated.h"
-#include "engine/time.h"
+#include "base/time.h"
 
 namespace antipode::testing {
 

@@ -8,8 +8,8 @@
 
 #include "antipode/memory.h"
 #include "antipode/messages.h"
+#include "diagnostics/following.h"
 #include "engine/followed_reads_test.h"
-#include "engine/following.h"
 
 namespace antipode::testing {
 namespace {

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/followed_read.h"
 #include "antipode/scope.h"
+#include "antipode/shim/followed_read.h"
 #include "antipode/telemetry.h"
-#include "engine/counts.h"
-#include "engine/following.h"
+#include "diagnostics/counts.h"
+#include "diagnostics/following.h"
 #include "engine/records_test.h"
 
 namespace antipode::testing {

@@ -1,5 +1,5 @@
 // The observer port: whoever is added takes the events that it overrides, and no others.
-#include "observers.h"
+#include "base/observers.h"
 
 #include <gtest/gtest.h>
 

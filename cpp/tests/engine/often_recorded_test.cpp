@@ -6,9 +6,9 @@
 #include "antipode/propagation.h"
 #include "antipode/response_stream.h"
 #include "antipode/scope.h"
+#include "antipode/shim/write.h"
 #include "antipode/telemetry.h"
-#include "antipode/writing.h"
-#include "engine/held_records.h"
+#include "diagnostics/held_records.h"
 #include "engine/records_test.h"
 
 namespace antipode::testing {

@@ -13,8 +13,8 @@
 #include "antipode/carrier.h"
 #include "antipode/response_stream.h"
 #include "antipode/scope.h"
+#include "base/observers.h"
 #include "engine/log_test.h"
-#include "observers.h"
 
 namespace antipode::testing {
 namespace {

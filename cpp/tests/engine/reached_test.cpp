@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "antipode/lead.h"
 #include "antipode/scope.h"
+#include "antipode/shim/lead.h"
 #include "engine/discovery.h"
 #include "engine/log_test.h"
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "antipode/telemetry.h"
+#include "diagnostics/records.h"
 #include "engine/fakes.h"
-#include "engine/records.h"
 
 namespace antipode::testing {
 

@@ -3,8 +3,8 @@
 
 #include "antipode/memory.h"
 #include "antipode/messages.h"
+#include "diagnostics/record_writer.h"
 #include "engine/followed_reads_test.h"
-#include "engine/record_writer.h"
 
 namespace antipode::testing {
 namespace {

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "diagnostics/following.h"
+#include "diagnostics/records.h"
+#include "diagnostics/repeats.h"
 #include "engine/discovery.h"
 #include "engine/fakes.h"
-#include "engine/following.h"
-#include "engine/records.h"
 #include "engine/renewal_age.h"
-#include "engine/repeats.h"
 #include "environment.h"
 
 namespace antipode::testing {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "antipode/antipode.h"
-#include "antipode/history.h"
 #include "antipode/memory.h"
-#include "history/recorder.h"
+#include "antipode/shim/history.h"
+#include "diagnostics/recorder.h"
 #include "history_test.h"
 
 namespace antipode::testing {

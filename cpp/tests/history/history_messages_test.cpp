@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "antipode/carry.h"
-#include "antipode/history.h"
 #include "antipode/keys.h"
 #include "antipode/memory.h"
 #include "antipode/messages.h"
@@ -15,6 +14,7 @@
 #include "antipode/reading.h"
 #include "antipode/response_stream.h"
 #include "antipode/scope.h"
+#include "antipode/shim/history.h"
 #include "history_test.h"
 
 namespace antipode::testing {

@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "history/order.h"
-#include "history/spelling.h"
-#include "message_names.h"
+#include "diagnostics/history_order.h"
+#include "diagnostics/history_spelling.h"
+#include "propagation/message_names.h"
 #include "vectors.h"
 
 namespace antipode::history {

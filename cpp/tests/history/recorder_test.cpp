@@ -16,15 +16,15 @@
 #include <thread>
 #include <vector>
 
-#include "antipode/history.h"
 #include "antipode/memory.h"
 #include "antipode/messages.h"
 #include "antipode/scope.h"
+#include "antipode/shim/history.h"
+#include "antipode/shim/write.h"
 #include "antipode/store.h"
 #include "antipode/telemetry.h"
-#include "antipode/writing.h"
+#include "diagnostics/recorder.h"
 #include "engine/fakes.h"
-#include "history/recorder.h"
 #include "history_test.h"
 
 namespace antipode::testing {

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "antipode/lineage.h"
-#include "carriers.h"
 #include "environment.h"
-#include "shared_caches.h"
+#include "propagation/carriers.h"
+#include "propagation/shared_caches.h"
 #include "vectors.h"
 
 namespace antipode::testing {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "antipode/shim.h"
+#include "antipode/shim/shim.h"
 #include "engine/server_poller.h"
 #include "engine/waiting.h"
 

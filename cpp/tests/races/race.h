@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "antipode/server.h"
+#include "antipode/shim/server.h"
 #include "antipode/store.h"
 #include "engine/need.h"
 

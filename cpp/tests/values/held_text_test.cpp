@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "antipode/lineage.h"
-#include "section_places.h"
+#include "model/section_places.h"
 #include "vectors.h"
 
 namespace antipode::testing {

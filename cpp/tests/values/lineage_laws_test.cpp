@@ -8,8 +8,8 @@
 #include "antipode/scope.h"
 #include "antipode/wire.h"
 #include "generators.h"
-#include "parse.h"
-#include "seal.h"
+#include "model/parse.h"
+#include "trust/seal.h"
 #include "vectors.h"
 
 namespace antipode::testing {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text.h"
+#include "model/text.h"
 #include "vectors.h"
 
 namespace antipode::testing {
@@ -146,8 +146,8 @@ TEST(MessageCodeSites, EveryCodeIsKnown) {
 }
 
 TEST(MessageCodeSites, NoneIsForWhatIsNoMessage) {
-  const std::set<std::string> allowed = {"cpp/include/antipode/message_code.h", "cpp/src/engine/announcement.cpp",
-                                         "cpp/src/engine/barrier_result.cpp"};
+  const std::set<std::string> allowed = {"cpp/include/antipode/message_code.h", "cpp/src/diagnostics/announcement.cpp",
+                                         "cpp/src/model/barrier_result.cpp"};
   ForEach("MessageCode::None()", [&](const Place& place, const std::string&, std::size_t) {
     EXPECT_EQ(allowed.count(place.file), 1U) << place << ": a message without a code";
   });

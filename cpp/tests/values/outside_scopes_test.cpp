@@ -14,10 +14,10 @@
 #include "antipode/messages.h"
 #include "antipode/propagation.h"
 #include "antipode/reading.h"
-#include "antipode/writing.h"
-#include "context.h"
+#include "antipode/shim/write.h"
 #include "environment.h"
-#include "unscoped.h"
+#include "scope/context.h"
+#include "scope/unscoped.h"
 
 namespace antipode::testing {
 namespace {

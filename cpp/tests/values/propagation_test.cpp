@@ -11,8 +11,8 @@
 #include "antipode/messages.h"
 #include "antipode/settings.h"
 #include "environment.h"
-#include "quote.h"
-#include "seal.h"
+#include "model/quote.h"
+#include "trust/seal.h"
 #include "vectors.h"
 
 namespace antipode::testing {

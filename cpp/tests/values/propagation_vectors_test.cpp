@@ -3,16 +3,16 @@
 
 #include <optional>
 
-#include "addresses.h"
 #include "antipode/propagation.h"
 #include "antipode/wire.h"
-#include "carriers.h"
 #include "environment.h"
-#include "exchange.h"
-#include "seal.h"
-#include "shared_caches.h"
-#include "text.h"
-#include "trust.h"
+#include "model/text.h"
+#include "propagation/carriers.h"
+#include "propagation/exchange.h"
+#include "propagation/shared_caches.h"
+#include "trust/addresses.h"
+#include "trust/seal.h"
+#include "trust/trust.h"
 #include "vectors.h"
 
 namespace antipode::testing {

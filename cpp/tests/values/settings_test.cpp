@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "antipode/hybrid_clock.h"
 #include "antipode/logs.h"
+#include "antipode/shim/hybrid_clock.h"
 #include "environment.h"
 
 namespace antipode::testing {

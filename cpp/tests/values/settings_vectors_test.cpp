@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <set>
 
-#include "antipode/envelope.h"
-#include "antipode/hybrid_clock.h"
 #include "antipode/settings.h"
+#include "antipode/shim/envelope.h"
+#include "antipode/shim/hybrid_clock.h"
+#include "base/setting_words.h"
 #include "environment.h"
-#include "setting_words.h"
 #include "vectors.h"
 
 namespace antipode::testing {

@@ -12,9 +12,9 @@
 #include "antipode/scope.h"
 #include "antipode/settings.h"
 #include "environment.h"
-#include "exchange.h"
-#include "parse.h"
-#include "seal.h"
+#include "model/parse.h"
+#include "propagation/exchange.h"
+#include "trust/seal.h"
 #include "vectors.h"
 
 namespace antipode::testing {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "antipode/wire.h"
-#include "exchange.h"
-#include "parse.h"
+#include "model/parse.h"
+#include "propagation/exchange.h"
 #include "vectors.h"
 
 namespace antipode::testing {

@@ -19,7 +19,7 @@
 #include "antipode/barrier.h"
 #include "antipode/lineage.h"
 #include "antipode/result.h"
-#include "antipode/shim.h"
+#include "antipode/shim/shim.h"
 
 namespace antipode::testing {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "antipode/lineage.h"
-#include "antipode/writing.h"
+#include "antipode/shim/write.h"
 #include "binding.h"
 #include "packets.h"
 #include "statements.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "antipode/lead.h"
 #include "antipode/logs.h"
 #include "antipode/postgresql.h"
 #include "antipode/settings.h"
+#include "antipode/shim/lead.h"
 #include "antipode/store.h"
 #include "shim.h"
 #include "statements.h"

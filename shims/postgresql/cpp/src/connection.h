@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "antipode/followed_read.h"
 #include "antipode/postgresql.h"
+#include "antipode/shim/followed_read.h"
 #include "binding.h"
 #include "flow.h"
 #include "moments.h"

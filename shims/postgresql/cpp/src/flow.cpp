@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "antipode/reading.h"
-#include "antipode/shim_tools.h"
+#include "antipode/shim/shim_tools.h"
 #include "positions.h"
 #include "probe.h"
 #include "schema.h"

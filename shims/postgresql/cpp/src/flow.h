@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "antipode/shim/write.h"
 #include "antipode/site.h"
-#include "antipode/writing.h"
 #include "beside.h"
 #include "binding.h"
 #include "packets.h"

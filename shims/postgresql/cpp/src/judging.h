@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/epochs.h"
+#include "antipode/shim/epochs.h"
 #include "antipode/verdict.h"
 
 namespace antipode::postgresql {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/history.h"
+#include "antipode/shim/history.h"
 #include "antipode/write_id.h"
 #include "binding.h"
 #include "statements.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "antipode/logs.h"
-#include "antipode/shim_tools.h"
+#include "antipode/shim/shim_tools.h"
 #include "binding.h"
 #include "probe.h"
 

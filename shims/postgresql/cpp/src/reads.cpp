@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "antipode/wait_on_read.h"
+#include "antipode/shim/wait_on_read.h"
 #include "beside.h"
 #include "positions.h"
 #include "schema.h"

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "antipode/server.h"
-#include "antipode/shim.h"
+#include "antipode/shim/server.h"
+#include "antipode/shim/shim.h"
 #include "antipode/store.h"
 #include "looking.h"
 #include "probe.h"

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "antipode/logs.h"
-#include "antipode/shim_tools.h"
+#include "antipode/shim/shim_tools.h"
 
 namespace antipode::rabbitmq {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "antipode/rabbitmq.h"
-#include "antipode/writing.h"
+#include "antipode/shim/write.h"
 #include "message.h"
 #include "returns.h"
 #include "wire.h"

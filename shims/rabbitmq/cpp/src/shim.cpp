@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "antipode/rabbitmq.h"
-#include "antipode/server.h"
+#include "antipode/shim/server.h"
 #include "antipode/store.h"
 #include "broker.h"
-#include "tap_memory.h"
 #include "reader.h"
+#include "tap_memory.h"
 
 namespace antipode::rabbitmq {
 namespace {

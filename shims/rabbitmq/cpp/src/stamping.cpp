@@ -8,10 +8,10 @@
 #include <random>
 #include <utility>
 
-#include "antipode/history.h"
 #include "antipode/logs.h"
 #include "antipode/messages.h"
-#include "antipode/shim_tools.h"
+#include "antipode/shim/history.h"
+#include "antipode/shim/shim_tools.h"
 #include "headers.h"
 #include "octets.h"
 

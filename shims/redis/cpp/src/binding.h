@@ -10,9 +10,9 @@
 #include <memory>
 #include <string>
 
-#include "antipode/lead.h"
 #include "antipode/redis.h"
-#include "antipode/server.h"
+#include "antipode/shim/lead.h"
+#include "antipode/shim/server.h"
 #include "antipode/store.h"
 #include "marker.h"
 #include "resting.h"

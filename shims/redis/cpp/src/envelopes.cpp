@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/envelope.h"
 #include "antipode/logs.h"
 #include "antipode/messages.h"
-#include "antipode/shim_tools.h"
+#include "antipode/shim/envelope.h"
+#include "antipode/shim/shim_tools.h"
 #include "resp.h"
 
 namespace antipode::redis {

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "antipode/followed_read.h"
 #include "antipode/redis.h"
+#include "antipode/shim/followed_read.h"
 #include "binding.h"
 #include "commands.h"
 #include "noting.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "antipode/epochs.h"
+#include "antipode/shim/epochs.h"
 #include "antipode/verdict.h"
 #include "antipode/write_id.h"
 #include "info.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "antipode/logs.h"
-#include "antipode/shim_tools.h"
+#include "antipode/shim/shim_tools.h"
 #include "info.h"
 #include "marks.h"
 #include "marks_script.h"

@@ -13,8 +13,8 @@
 #include <optional>
 #include <vector>
 
-#include "antipode/history.h"
 #include "antipode/scope.h"
+#include "antipode/shim/history.h"
 #include "antipode/store.h"
 #include "antipode/write_id.h"
 #include "commands.h"

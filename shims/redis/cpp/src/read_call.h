@@ -11,9 +11,9 @@
 
 #include "antipode/reading.h"
 #include "antipode/scope.h"
+#include "antipode/shim/wait_on_read.h"
 #include "antipode/site.h"
 #include "antipode/verdict.h"
-#include "antipode/wait_on_read.h"
 #include "antipode/write_id.h"
 #include "binding.h"
 #include "judging.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "antipode/followed_read.h"
 #include "antipode/redis.h"
+#include "antipode/shim/followed_read.h"
 #include "commands.h"
 #include "resting.h"
 #include "target.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "antipode/logs.h"
-#include "antipode/server.h"
+#include "antipode/shim/server.h"
 #include "judging.h"
 #include "probe.h"
 

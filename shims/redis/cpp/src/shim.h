@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "antipode/shim.h"
+#include "antipode/shim/shim.h"
 #include "marker.h"
 #include "marks.h"
 #include "session.h"

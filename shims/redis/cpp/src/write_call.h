@@ -12,8 +12,8 @@
 
 #include "antipode/reading.h"
 #include "antipode/scope.h"
+#include "antipode/shim/write.h"
 #include "antipode/site.h"
-#include "antipode/writing.h"
 #include "binding.h"
 #include "info.h"
 #include "noting.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "antipode/writing.h"
+#include "antipode/shim/write.h"
 #include "octets.h"
 #include "region.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <thread>
 
-#include "antipode/server.h"
-#include "tap_memory.h"
+#include "antipode/shim/server.h"
 #include "reader.h"
 #include "region.h"
+#include "tap_memory.h"
 
 namespace antipode::rabbitmq {
 namespace {

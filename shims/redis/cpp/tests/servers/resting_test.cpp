@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/envelope.h"
+#include "antipode/shim/envelope.h"
 #include "region.h"
 
 namespace antipode::redis {

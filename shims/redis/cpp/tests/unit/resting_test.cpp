@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "antipode/envelope.h"
 #include "antipode/redis.h"
+#include "antipode/shim/envelope.h"
 #include "glob.h"
 #include "resp.h"
 #include "resting.h"

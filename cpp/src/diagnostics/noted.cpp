@@ -1,0 +1,196 @@
+// What shims tell of one write or read, as lines of the history (spec HIST-27, HIST-28).
+#include <utility>
+
+#include "antipode/settings.h"
+#include "antipode/shim/history.h"
+#include "antipode/store.h"
+#include "diagnostics/history_spelling.h"
+#include "diagnostics/recorder.h"
+
+namespace antipode::history {
+
+// One operation on a store, begun.
+class Operation {
+ public:
+  Operation(Recorder& recorder, const Store& store, Step step)
+      : recorder_(recorder),
+        store_(store.name()),
+        positions_(store.capabilities().versions == Versions::kPosition),
+        step_(std::move(step)) {}
+
+  bool over() const { return step_.over; }
+  bool positions() const { return positions_; }
+  JsonObject Fields() const { return JsonObject().Text("store", store_); }
+  void End(const std::vector<Told>& told, bool certain = true) noexcept { recorder_.Finish(step_, told, certain); }
+
+  // Ends with these lines; where they cannot be made, without any, and that is said.
+  template <class Lines>
+  void Tell(const Lines& lines, bool certain = true) noexcept {
+    std::vector<Told> told;
+    try {
+      told = lines();
+    } catch (...) {
+      told.clear();
+      recorder_.Failed();
+    }
+    End(told, certain);
+  }
+
+ private:
+  Recorder& recorder_;
+  const std::string store_;
+  const bool positions_;
+  Step step_;
+};
+
+namespace {
+
+class NotedWrite final : public WriteObserver {
+ public:
+  explicit NotedWrite(std::unique_ptr<Operation> operation) noexcept;
+  NotedWrite(const NotedWrite&) = delete;
+  NotedWrite& operator=(const NotedWrite&) = delete;
+  ~NotedWrite() override;
+
+  void Changes(std::optional<std::vector<Changed>> changed) noexcept override;
+  void Done(const std::optional<WriteId>& write_id, std::string_view key) noexcept override;
+  void Unknown(std::string_view key) noexcept override;
+  void NotDone() noexcept override;
+
+ private:
+  const std::unique_ptr<Operation> operation_;
+  std::optional<std::vector<Changed>> changed_;
+};
+
+std::string TextOf(const WriteId& write_id) { return Lineage(write_id).Serialize(); }
+
+JsonObject FieldsOf(const Changed& changed) {
+  JsonObject fields;
+  fields.Text("key", SpelledKey(changed.key));
+  if (changed.content == Content::kSomething) fields.Flag("there", true);
+  if (changed.content == Content::kNothing) fields.Null("value");
+  if (changed.expires) fields.Flag("expires", true);
+  return fields;
+}
+
+JsonObject FieldsOf(const Seen& seen) {
+  JsonObject fields;
+  fields.Text("key", SpelledKey(seen.key));
+  if (seen.version) fields.Text("version", TextOf(*seen.version));
+  if (seen.content == Content::kNothing) {
+    fields.Null("value");
+  } else if (!seen.version) {
+    fields.Text("reads_from", "unattributed");
+  }
+  return fields;
+}
+
+std::vector<Told> WriteLines(const JsonObject& fields, const std::optional<std::vector<Changed>>& changed) {
+  std::vector<Told> told;
+  const auto add = [&](const JsonObject& own) { told.push_back({"write", JsonObject(fields).With(own)}); };
+  if (!changed) {
+    add(JsonObject().Text("key", "").Flag("any_key", true));
+  } else if (changed->empty()) {
+    add(JsonObject().Text("key", "").Flag("nothing", true));
+  } else {
+    for (const Changed& each : *changed) add(FieldsOf(each));
+  }
+  return told;
+}
+
+std::unique_ptr<Operation> Begin(Recorder& recorder, const Store& store, LineageScope* scope, const Lineage& lineage) {
+  std::optional<Step> step = recorder.Begin(scope, lineage);
+  return step ? std::make_unique<Operation>(recorder, store, *std::move(step)) : nullptr;
+}
+
+}  // namespace
+
+NotedWrite::NotedWrite(std::unique_ptr<Operation> operation) noexcept : operation_(std::move(operation)) {}
+
+NotedWrite::~NotedWrite() { NotedWrite::Unknown({}); }
+
+void NotedWrite::Changes(std::optional<std::vector<Changed>> changed) noexcept { changed_ = std::move(changed); }
+
+void NotedWrite::Done(const std::optional<WriteId>& write_id, std::string_view key) noexcept {
+  operation_->Tell([&] {
+    if (!changed_ && !key.empty() && !operation_->positions()) changed_ = {Changed{std::string(key)}};
+    JsonObject fields = operation_->Fields();
+    if (write_id) fields.Text("identifier", TextOf(*write_id));
+    return WriteLines(fields, changed_);
+  });
+}
+
+void NotedWrite::Unknown(std::string_view key) noexcept {
+  if (operation_->over()) return;
+  if (changed_ && changed_->empty()) {
+    NotDone();
+    return;
+  }
+  operation_->Tell(
+      [&] {
+        if (!changed_ && !key.empty() && !operation_->positions()) changed_ = {Changed{std::string(key)}};
+        return WriteLines(operation_->Fields().Text("outcome", "unknown"), changed_);
+      },
+      false);
+}
+
+void NotedWrite::NotDone() noexcept { operation_->End({}); }
+
+NotedRead::NotedRead(std::unique_ptr<Operation> operation) noexcept : operation_(std::move(operation)) {}
+
+NotedRead::~NotedRead() { operation_->End({}); }
+
+void NotedRead::Over(const std::vector<Seen>& seen, const std::optional<WriteId>& covers) noexcept {
+  operation_->Tell([&] {
+    JsonObject fields = operation_->Fields();
+    if (covers) fields.Text("covers", TextOf(*covers));
+    std::vector<Told> told;
+    told.reserve(seen.size());
+    for (const Seen& each : seen) told.push_back({"read", JsonObject(fields).With(FieldsOf(each))});
+    return told;
+  });
+}
+
+bool IsRecorded() noexcept {
+  try {
+    return !CurrentSettings()->history.empty();
+  } catch (...) {
+    return false;
+  }
+}
+
+std::unique_ptr<WriteObserver> NoteWrite(const ScopePtr& scope, const Store& store, const Lineage& lineage) noexcept {
+  Recorder* const found = Recorder::InForce();
+  if (found == nullptr) return nullptr;
+  try {
+    found->NotRead(store);
+    auto operation = Begin(*found, store, scope.get(), lineage);
+    return operation == nullptr ? nullptr : std::make_unique<NotedWrite>(std::move(operation));
+  } catch (...) {
+    found->Failed();
+    return nullptr;
+  }
+}
+
+std::unique_ptr<NotedRead> NoteRead(const Store& store, const ScopePtr& scope) noexcept {
+  Recorder* const found = Recorder::InForce();
+  if (found == nullptr || scope == nullptr) return nullptr;
+  try {
+    if (!store.records()) {
+      found->NotRead(store);
+      return nullptr;
+    }
+    auto operation = Begin(*found, store, scope.get(), scope->Known());
+    return operation == nullptr ? nullptr : std::make_unique<NotedRead>(std::move(operation));
+  } catch (...) {
+    found->Failed();
+    return nullptr;
+  }
+}
+
+void Joined(const ScopePtr& ended, const ScopePtr& scope) noexcept {
+  if (ended == nullptr || scope == nullptr) return;
+  if (Recorder* const found = Recorder::InForce()) found->Joined(*ended, *scope);
+}
+
+}  // namespace antipode::history
