@@ -5,6 +5,7 @@ include_guard(DIRECTORY)
 
 string(TOUPPER ${PROJECT_NAME}_TESTS ANTIPODE_SHIM_TESTS)
 option(${ANTIPODE_SHIM_TESTS} "Build the tests (they start real servers)" ${PROJECT_IS_TOP_LEVEL})
+option(ANTIPODE_INSTALL "Install the libraries, their headers and packages" ${PROJECT_IS_TOP_LEVEL})
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Kind of build" FORCE)
@@ -23,12 +24,18 @@ if(NOT TARGET antipode::antipode)
   add_subdirectory(${ANTIPODE_REPOSITORY}/cpp antipode)
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/AntipodeTargets.cmake)
+foreach(part antipode testing)  # of an installed one
+  string(REPLACE antipode_antipode antipode target antipode_${part})
+  if(NOT TARGET ${target}_inner)
+    add_library(${target}_inner ALIAS antipode::${part})
+  endif()
+endforeach()
 
-# antipode_shim(<store> SOURCES … LIBRARIES … [INCLUDES …] [PACKAGES …]): the library antipode::<store> out of these
-# files of src/, its installation, and the tests. INCLUDES: where the client's headers are; PACKAGES: what
-# `find_package(antipode_<store>)` has to find for its LIBRARIES.
+# antipode_shim(<store> SOURCES … LIBRARIES … [INCLUDES …] [PACKAGES …] MODULES …): the library antipode::<store> out of
+# these files of src/, its installation, and the tests. INCLUDES: where the client's headers are; PACKAGES and MODULES:
+# what `find_package(antipode_<store>)` and `pkg-config antipode_<store>` have to find for its LIBRARIES.
 function(antipode_shim store)
-  cmake_parse_arguments(SHIM "" "" "SOURCES;LIBRARIES;INCLUDES;PACKAGES" ${ARGN})
+  cmake_parse_arguments(SHIM "" "" "SOURCES;LIBRARIES;INCLUDES;PACKAGES;MODULES" ${ARGN})
   set(target antipode_${store})
   list(TRANSFORM SHIM_SOURCES PREPEND src/)
   add_library(${target} ${SHIM_SOURCES})
@@ -41,14 +48,16 @@ function(antipode_shim store)
     target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${folder}>)
   endforeach()
   target_link_libraries(${target} PUBLIC antipode::antipode ${SHIM_LIBRARIES})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${store}
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON)
+  antipode_library(${target} ${store} LIBRARIES antipode_inner ${SHIM_LIBRARIES})
 
   if(${ANTIPODE_SHIM_TESTS})
     enable_testing()
     add_subdirectory(tests)
   endif()
 
+  if(NOT ANTIPODE_INSTALL)
+    return()
+  endif()
   set(packages "")
   foreach(package IN LISTS SHIM_PACKAGES)
     string(APPEND packages "find_dependency(${package})\n")
@@ -64,6 +73,7 @@ function(antipode_shim store)
     ${CMAKE_CURRENT_BINARY_DIR}/${target}Config.cmake
     ${CMAKE_CURRENT_BINARY_DIR}/${target}ConfigVersion.cmake
     DESTINATION ${folder})
+  antipode_pkg_config(${target} DESCRIPTION "${PROJECT_DESCRIPTION}" REQUIRES antipode ${SHIM_MODULES})
 endfunction()
 
 # antipode_shim_tests(<store> TIMEOUT <seconds> [DEFINITIONS …]): one program for what needs no server, and one that
@@ -82,7 +92,7 @@ function(antipode_shim_tests store)
     target_include_directories(${target} PRIVATE
       ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${ANTIPODE_REPOSITORY}/cpp/tests)
     target_link_libraries(${target} PRIVATE
-      antipode::${store} antipode::testing
+      antipode_${store}_inner antipode_testing_inner
       GTest::gtest GTest::gmock GTest::gtest_main rapidcheck nlohmann_json::nlohmann_json)
     target_compile_definitions(${target} PRIVATE
       ANTIPODE_PYTHON="${ANTIPODE_REPOSITORY}/.venv/bin/python"

@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "antipode/barrier_result.h"
+#include "antipode/export.h"
 #include "antipode/lineage.h"
 #include "antipode/settings.h"
 #include "antipode/site.h"
 #include "antipode/verdict.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// What one barrier asks for, where it differs from the settings in force.
 class BarrierOptions {

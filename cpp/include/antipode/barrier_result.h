@@ -10,12 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/gap.h"
 #include "antipode/message_code.h"
 #include "antipode/result.h"
 #include "antipode/verdict.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// What was found out about one server.
 struct ServerResult {

@@ -13,7 +13,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace antipode {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
 
 /// The lineage's own header: in responses, messages, metadata, and where baggage cannot carry it (PROP-2).
 inline constexpr std::string_view kLineageHeader = "antipode-lineage";

@@ -9,7 +9,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace antipode {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
 
 class LineageScope;
 class ReadingBlock;

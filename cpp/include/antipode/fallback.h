@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "antipode/barrier.h"
+#include "antipode/export.h"
 #include "antipode/lineage.h"
 #include "antipode/reading.h"
 #include "antipode/result.h"
 #include "antipode/scope.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 namespace detail {
 
 /// One of the places of fallbacks that run at once.

@@ -5,9 +5,10 @@
 
 #include <string>
 
+#include "antipode/export.h"
 #include "antipode/message_code.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// Why a lineage is not complete: what happened in this process, and to which store (empty: not known).
 struct Gap {

@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "antipode/export.h"
 #include "antipode/scope.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// What follows our scopes. Its functions are called by any thread and must not throw.
 struct ContextHooks {

@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// Seal keys in order: the first signs, all verify, so that two are valid while keys are rotated (TRUST-22).
 class Keys {

@@ -13,10 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 #include "antipode/write_id.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// How two lineages stand to each other in the order of inclusion.
 enum class Order { kBefore, kAfter, kEqual, kConcurrent };

@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "antipode/export.h"
 #include "antipode/message_code.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 enum class LogLevel { kInfo, kWarning, kError };
 

@@ -18,12 +18,13 @@
 #include <string_view>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 #include "antipode/shim/shim.h"
 #include "antipode/site.h"
 #include "antipode/store.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 namespace memory {
 class Log;

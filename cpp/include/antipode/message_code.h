@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
-namespace antipode {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
 
 /// The code of a message: `AP` and three digits out of spec/data/messages.json, the same in every language.
 class MessageCode {

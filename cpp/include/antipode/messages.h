@@ -9,13 +9,14 @@
 #include <string_view>
 
 #include "antipode/carrier.h"
+#include "antipode/export.h"
 #include "antipode/lineage.h"
 #include "antipode/result.h"
 #include "antipode/scope.h"
 #include "antipode/site.h"
 #include "antipode/write_id.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// How a message's scope is opened.
 struct MessageOptions {

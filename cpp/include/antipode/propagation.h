@@ -15,11 +15,12 @@
 #include <vector>
 
 #include "antipode/carrier.h"
+#include "antipode/export.h"
 #include "antipode/lineage.h"
 #include "antipode/result.h"
 #include "antipode/scope.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// In which formats the application propagates its own baggage: W3C, and that of Jaeger's clients (PROP-7 to PROP-9).
 struct Formats {

@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/lineage.h"
 #include "antipode/write_id.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// What a block of reads has seen; shims tell it, from any thread that the block was carried to.
 class ReadingBlock {

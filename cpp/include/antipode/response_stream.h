@@ -7,9 +7,10 @@
 #include <string_view>
 
 #include "antipode/carrier.h"
+#include "antipode/export.h"
 #include "antipode/scope.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 namespace detail {
 /// The name of a gRPC status code that a client makes up by itself, without saying so (PROP-27); empty for any other.

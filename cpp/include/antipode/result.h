@@ -10,9 +10,10 @@
 #include <utility>
 #include <variant>
 
+#include "antipode/export.h"
 #include "antipode/message_code.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 class BarrierResult;
 

@@ -3,7 +3,6 @@
 #ifndef ANTIPODE_SCOPE_H_
 #define ANTIPODE_SCOPE_H_
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -15,27 +14,20 @@
 #include <utility>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/gap.h"
 #include "antipode/lineage.h"
 #include "antipode/result.h"
 #include "antipode/site.h"
 #include "antipode/write_id.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 class Carrier;
-class Inbound;
 class LineageScope;
-
-namespace history {
-struct Strand;
-}  // namespace history
 
 /// The scope that threads share; null where there is none.
 using ScopePtr = std::shared_ptr<LineageScope>;
-
-/// A response stream with a message in hand, as a gap of its scope; told from others by its address.
-using StreamPtr = std::shared_ptr<const Gap>;
 
 /// What `Remove` took out, and which of the named writes the scope still covers.
 struct Removed {
@@ -108,18 +100,19 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
                         Site site = Site());
   LineageScope(const LineageScope&) = delete;
   LineageScope& operator=(const LineageScope&) = delete;
+  ~LineageScope();
 
   // Reading it
 
-  ScopeKind kind() const { return kind_; }
+  ScopeKind kind() const;
   /// Where it was opened.
-  const std::string& site() const { return site_; }
-  const std::optional<Delivery>& delivery() const { return delivery_; }
+  const std::string& site() const;
+  const std::optional<Delivery>& delivery() const;
   /// The lineage as it is now, marked as a copy that leaves is: stores with a write in flight or of unknown outcome are
   /// incomplete (SCOPE-16, SCOPE-20), and it is so anywhere while a response stream brings messages before it
   /// (PROP-28), or where this scope is current and has ended (SCOPE-34). No finding, and never an error: nothing leaves
   /// by it.
-  Lineage lineage() const { return MarkedBut(nullptr); }
+  Lineage lineage() const;
   /// The same without marks of writes in flight: for barriers and waits, which say themselves what is in doubt
   /// (BAR-56).
   Lineage Known() const;
@@ -137,8 +130,6 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   Lineage Additions() const;
   /// The stores whose part of the lineage changed here, the oldest change first (WIRE-33).
   std::vector<std::string> changed() const;
-  /// For a copy of a scope, before anybody else has it.
-  void set_changed(std::vector<std::string> stores) { changed_ = std::move(stores); }
   /// When the request itself gives up; tightens every barrier in it (BAR-28).
   std::optional<std::chrono::steady_clock::time_point> deadline() const;
   void set_deadline(std::chrono::steady_clock::time_point deadline);
@@ -146,9 +137,9 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   std::string opened_by() const;
   void set_opened_by(std::string what);
   /// The store of the message that opened it, where a shim consumed it; else empty (REC-7).
-  const std::string& queue() const { return queue_; }
+  const std::string& queue() const;
   /// For shims of queues, before anybody else has the scope.
-  void set_queue(std::string store) { queue_ = std::move(store); }
+  void set_queue(std::string store);
 
   // Changing it
 
@@ -175,31 +166,9 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// Records that something which belonged here is missing, in these stores or anywhere. No site: nobody knows it.
   void MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores = {}, std::string detail = {},
                       std::optional<Site> site = Site());
-  /// Keeps a reason for the barrier's gaps without marking the lineage (an untrusted one was dropped).
-  void NoteGap(std::string reason, std::string store, std::string detail);
   /// The response's header has left: what is written from now on comes late, and is counted (PROP-16).
   void NoteSent();
   bool sent() const;
-
-  // For dry-run's records (REC-18)
-
-  /// Whether the request or message itself brought a lineage.
-  bool Brought() const;
-  /// Notes that the lineage left at this site; whether that is the first time.
-  bool PassedAt(const std::string& site);
-
-  /// What a recorded history keeps of it, under the recorder's lock.
-  std::shared_ptr<history::Strand>& strand() { return strand_; }
-
-  // Response streams, for `ResponseStream`
-
-  /// A message of this stream is in hand, whose lineage comes at the stream's end: until then the scope is incomplete
-  /// anywhere (PROP-28). Said of every message: the application may have vouched for those before.
-  void Streaming(const StreamPtr& stream);
-  /// The stream's end came, and what it brought is joined; or is known to be missing, and marked.
-  void Streamed(const StreamPtr& stream);
-  /// Whether there are messages in hand whose lineage has not come yet.
-  bool streaming() const;
 
   // Writes in flight
 
@@ -213,79 +182,18 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   void OutcomeUnknown(const PendingPtr& write);
   /// The writes that are in flight now, those of unknown outcome included.
   std::vector<PendingPtr> pending() const;
-  /// The stores of the writes in flight, and whether the outcome of each is unknown: what the scope itself does not
-  /// know (BAR-56).
-  std::vector<std::pair<std::string, bool>> InDoubt() const;
-  /// The pending writes of the calling thread itself: what leaves now leaves before their commit (SCOPE-18).
-  std::vector<PendingPtr> PublishedBeforeCommit() const;
-  /// The writes in flight of other threads: no violation where a lineage leaves (SCOPE-18).
-  std::vector<PendingPtr> WrittenElsewhere() const;
-
-  // What the last barrier proved, for its free path
-
-  /// What was kept for the lineage as it is now; null where it has changed since, a write is in flight, or nothing was
-  /// kept.
-  std::shared_ptr<const void> Proof() const;
-  /// Keeps this for as long as the lineage is that one.
-  void KeepProof(const Lineage& lineage, std::shared_ptr<const void> proof);
 
   // Ending it
 
   /// Ends the scope; a detached one lives on until the work that carries it has ended (SCOPE-3, SCOPE-12).
   void Stop();
-  /// Keeps a detached scope open for work that carries it.
-  void Hold();
-  /// Work that carried the scope has ended; the last one closes a scope that was stopped meanwhile.
-  void Release();
 
-  /// The block that opened it has ended, and another thread ended it: where it was opened it is current no longer.
-  void NoteLeft() { left_.store(true); }
-  bool is_left() const { return left_.load(std::memory_order_relaxed); }
-
-  /// The request that came in, where a middleware opened this scope for one.
-  std::shared_ptr<Inbound> inbound() const;
-  void set_inbound(std::shared_ptr<Inbound> inbound);
+  /// What the library itself asks of it, and neither shims nor applications.
+  class Impl;
+  Impl& impl() const noexcept { return *impl_; }
 
  private:
-  void Join(const Lineage& lineage, bool filtered, const Site& site);
-  Lineage Marked(const PendingPtr& own) const;  // as it is marked at its own end, too
-  Lineage Filtered(Lineage lineage) const;
-  Removed TakeOut(Lineage after, const Lineage& named);
-  void TooLate(const std::string& store, const Site& site) const;
-  static void AfterHeader(const std::string& store, const Site& site);
-  bool DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail);
-  void AddGap(Gap gap);
-  Lineage Now() const;  // with the marks of open streams and of a mode that was off; under the lock
-  bool WasOff() const;  // whether the mode has left `off` since it was opened (SCOPE-26); under the lock
-  bool Close();         // whether it was off; under the lock
-  void NoteChange(const std::string& store);
-
-  const ScopeKind kind_;
-  const std::optional<Delivery> delivery_;
-  const std::string site_;
-  mutable std::mutex mutex_;
-  Lineage lineage_;
-  Lineage inbound_lineage_;
-  std::vector<std::string> changed_;
-  Lineage removed_;
-  std::vector<std::string> removed_stores_;
-  std::vector<PendingPtr> pending_;
-  std::vector<StreamPtr> streams_;
-  std::vector<Gap> gaps_;
-  std::optional<std::chrono::steady_clock::time_point> deadline_;
-  std::string opened_by_;
-  std::string queue_;
-  std::vector<std::string> passed_at_;
-  std::shared_ptr<Inbound> inbound_;
-  Lineage proved_;
-  std::shared_ptr<const void> proof_;
-  int holds_ = 0;
-  bool sent_ = false;
-  bool stopped_ = false;
-  bool closed_ = false;
-  std::atomic<bool> left_{false};
-  std::shared_ptr<history::Strand> strand_;
-  std::uint64_t times_off_ended_;
+  const std::unique_ptr<Impl> impl_;
 };
 
 /// A scope that is current from here on, until this object ends: then it closes, and what was current before is again.

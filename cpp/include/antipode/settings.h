@@ -16,10 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/keys.h"
 #include "antipode/result.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// Every duration of this API; `500ms` and the like convert by themselves.
 using Duration = std::chrono::nanoseconds;

@@ -5,7 +5,9 @@
 
 #include <string>
 
-namespace antipode {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
 
 /// A place in the application's source. As a default argument it is the place of the call.
 class Site {

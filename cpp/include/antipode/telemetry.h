@@ -17,9 +17,10 @@
 #include <variant>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/verdict.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// How an instrument's numbers come about (OBS-2).
 enum class InstrumentKind { kCounter, kHistogram, kObservableCounter, kObservableUpDownCounter, kObservableGauge };

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <utility>
 
-namespace antipode {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
 
 /// What a barrier proved for one store.
 enum class Verdict {

@@ -9,7 +9,10 @@
 #include <string_view>
 #include <vector>
 
-namespace antipode::wire {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
+namespace wire {
 
 /// Longest lineage text, in bytes: a baggage pair of 4,096 less `antipode=` (WIRE-11).
 inline constexpr std::size_t kMaxBytes = 4087;
@@ -55,6 +58,7 @@ std::string_view Strip(std::string_view text);
 /// which nobody can read: something was lost on the way (WIRE-30).
 std::vector<std::string> UnwrapHeader(const std::vector<std::string_view>& values);
 
-}  // namespace antipode::wire
+}  // namespace wire
+}  // namespace antipode
 
 #endif  // ANTIPODE_WIRE_H_

@@ -9,9 +9,10 @@
 #include <utility>
 #include <variant>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// A version that compares within its epoch: a history that had one writer at a time.
 ///

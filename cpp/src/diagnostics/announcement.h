@@ -5,7 +5,9 @@
 
 #include <string>
 
-namespace antipode {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
 
 /// Has the line be logged at the first barrier or request of the process; called once.
 void AnnounceFirstUse() noexcept;

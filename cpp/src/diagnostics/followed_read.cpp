@@ -17,6 +17,7 @@
 #include "diagnostics/sampling.h"
 #include "diagnostics/telemetry.h"
 #include "model/digest.h"
+#include "store/server.h"
 
 namespace antipode {
 namespace {
@@ -48,7 +49,7 @@ std::optional<Digest> DigestOf(const FollowedRead::Octets& octets) {
 }
 
 bool IsHeld(const Server& server, const WriteId& id) {
-  return id.is_position() && server.Holds(id.ordered()->epoch, id.ordered()->counter);
+  return id.is_position() && server.impl().Holds(id.ordered()->epoch, id.ordered()->counter);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "diagnostics/record.h"
 #include "engine/completions.h"
 #include "engine/threads.h"
+#include "store/server.h"
 
 namespace antipode::following {
 namespace {
@@ -67,7 +68,7 @@ class Following : public std::enable_shared_from_this<Following> {
       look->Add(write_id, server);
     }
     Completions::Instance().At(look->since + FollowFor(), end_);  // first: what is parked ends
-    for (Need& need : look->needs) need.server->Park(need);
+    for (Need& need : look->needs) need.server->impl().Park(need);
     if (!look->Parked()) threads::Insist([&] { Completions::Instance().Now(looked); });
     return look;
   }
@@ -102,7 +103,7 @@ class Following : public std::enable_shared_from_this<Following> {
   void Looked() {
     if (ended_) return;
     park_ = Missing();
-    for (Need& need : park_->needs) need.server->Park(need);
+    for (Need& need : park_->needs) need.server->impl().Park(need);
     question_.GiveBack();
     if (!park_->Parked()) End();
   }

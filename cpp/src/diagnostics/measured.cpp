@@ -10,6 +10,7 @@
 #include "antipode/store.h"
 #include "base/fork.h"
 #include "base/observers.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 
@@ -95,7 +96,7 @@ std::vector<Measured> Measurements() {
     measured.push_back({"antipode.barrier.count", {{"antipode.outcome", std::string(ToString(outcome))}}, count, 0.0});
   }
   for (const auto& store : Stores()) {
-    measured.push_back({"antipode.barrier.waiting", {{"antipode.store", store->name()}}, store->parked(), 0.0});
+    measured.push_back({"antipode.barrier.waiting", {{"antipode.store", store->name()}}, store->impl().parked(), 0.0});
   }
   {
     const std::lock_guard<std::mutex> lock(All().mutex);

@@ -11,9 +11,11 @@
 #include <string_view>
 #include <utility>
 
+#include "antipode/export.h"
 #include "antipode/telemetry.h"
 
-namespace antipode::telemetry {
+namespace antipode ANTIPODE_EXPORT {
+namespace telemetry {
 
 // An attribute's name without `antipode.`, and its value.
 using Attribute = std::pair<std::string_view, std::string_view>;
@@ -39,6 +41,7 @@ std::string Bounded(std::string_view site);
 // Forgets counts and sites (tests).
 void Reset();
 
-}  // namespace antipode::telemetry
+}  // namespace telemetry
+}  // namespace antipode
 
 #endif  // ANTIPODE_SRC_DIAGNOSTICS_MEASURED_H_

@@ -17,6 +17,7 @@
 #include "base/observers.h"
 #include "diagnostics/telemetry.h"
 #include "engine/threads.h"
+#include "scope/scope_impl.h"
 #include "store/registry.h"
 
 namespace antipode::history {
@@ -165,7 +166,7 @@ std::shared_ptr<Strand> Recorder::NewStrand(std::string_view kind) {
 }
 
 std::shared_ptr<Strand> Recorder::StrandOf(LineageScope& scope) {
-  std::shared_ptr<Strand>& strand = scope.strand();
+  std::shared_ptr<Strand>& strand = scope.impl().strand();
   if (strand == nullptr || strand->recorder != this) strand = NewStrand(ToString(scope.kind()));
   return strand;
 }

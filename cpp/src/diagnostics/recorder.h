@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/lineage.h"
 #include "antipode/scope.h"
 #include "antipode/shim/write_observer.h"
@@ -20,7 +21,8 @@
 #include "diagnostics/history_order.h"
 #include "diagnostics/history_writer.h"
 
-namespace antipode::history {
+namespace antipode ANTIPODE_EXPORT {
+namespace history {
 
 // The recording of this process: its name, its file, and the scopes that are in it. One lock, of all recordings, guards
 // it. It is never destroyed: operations that are under way refer to it.
@@ -88,6 +90,7 @@ bool Flush(Duration timeout);
 // Ends the recording; the next one is another (tests).
 void Forget() noexcept;
 
-}  // namespace antipode::history
+}  // namespace history
+}  // namespace antipode
 
 #endif  // ANTIPODE_SRC_DIAGNOSTICS_RECORDER_H_

@@ -20,6 +20,7 @@
 #include "diagnostics/sampling.h"
 #include "diagnostics/telemetry.h"
 #include "engine/judgement.h"
+#include "scope/scope_impl.h"
 #include "store/registry.h"
 #include "trust/trust.h"
 
@@ -161,7 +162,8 @@ class DryRun final : public Observer {
 
   void LineagePassedOn(LineageScope& scope, std::string_view target, std::string_view site) override {
     const Moment moment = Moment::Now();
-    if (!scope.Brought() || !moment.span || !IsSampled(moment.span) || !scope.PassedAt(std::string(site))) return;
+    if (!scope.impl().Brought() || !moment.span || !IsSampled(moment.span)) return;
+    if (!scope.impl().PassedAt(std::string(site))) return;
     Record("passed_on", moment).Text("site", site).CameFrom(Origin::Of(&scope)).Text("target", target).Put();
   }
 

@@ -3,9 +3,11 @@
 #ifndef ANTIPODE_SRC_DIAGNOSTICS_RECORDS_H_
 #define ANTIPODE_SRC_DIAGNOSTICS_RECORDS_H_
 
+#include "antipode/export.h"
 #include "base/time.h"
 
-namespace antipode::records {
+namespace antipode ANTIPODE_EXPORT {
+namespace records {
 
 /// Has what the lower rooms say be recorded where that is the mode; called once.
 void Listen() noexcept;
@@ -22,6 +24,7 @@ void End();
 /// Counts from nothing, and holds nothing back (tests).
 void Forget();
 
-}  // namespace antipode::records
+}  // namespace records
+}  // namespace antipode
 
 #endif  // ANTIPODE_SRC_DIAGNOSTICS_RECORDS_H_

@@ -11,9 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "antipode/export.h"
 #include "base/time.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// One thread does them, one after the other; what comes while too many wait is not repeated.
 class Repeats {

@@ -16,6 +16,7 @@
 #include "antipode/store.h"
 #include "base/observers.h"
 #include "engine/threads.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 namespace {
@@ -188,10 +189,10 @@ void Asker::LookForLeave() {
     const std::lock_guard<std::mutex> lock(state_.mutex);
     if (state_.waiters.live() == 0 || state_.waiters.only_follows()) return;
   }
-  const std::uint64_t now = state_.store.LookAgain();  // first: what changes meanwhile shows
+  const std::uint64_t now = state_.store.impl().LookAgain();  // first: what changes meanwhile shows
   if (now == known_under_) return;
   for (const bool own : {false, true}) {
-    if (!state_.store.HasLost(server_, own)) continue;
+    if (!state_.store.impl().HasLost(server_, own)) continue;
     Groups changing;
     {
       const std::lock_guard<std::mutex> lock(state_.mutex);

@@ -11,6 +11,7 @@
 #include "engine/threads.h"
 #include "engine/waiting.h"
 #include "model/held_result.h"
+#include "store/server.h"
 
 namespace antipode {
 
@@ -68,7 +69,7 @@ class Waiter::Waiting : public std::enable_shared_from_this<Waiting> {
     const bool may_start = threads::MayStart();
     bool has_places = false;
     try {
-      for (const auto& [server, write_id] : waits_->plan().Wanted()) server->Park(group->Add(*write_id, server));
+      for (const auto& [server, write_id] : waits_->plan().Wanted()) server->impl().Park(group->Add(*write_id, server));
       // The group cannot be over before `Parked` is called: until then all of this is this thread's own.
       has_places = places_.Take(*group);
       if (may_start) Completions::Instance().At(DeadlineOf(*group), round);

@@ -5,7 +5,9 @@
 
 #include <string>
 
-namespace antipode {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
 
 /// Counts, by store, the barriers that judged it, between `Begin` and `End`.
 class BarrierLog {

@@ -11,9 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "antipode/export.h"
 #include "base/time.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// Work that the thread does once: as soon as it is wanted, and at a moment at the latest.
 class Completion {

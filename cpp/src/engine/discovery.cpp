@@ -7,10 +7,11 @@
 #include <utility>
 
 #include "antipode/logs.h"
-#include "antipode/store.h"
 #include "engine/need.h"
 #include "engine/threads.h"
+#include "store/server.h"
 #include "store/server_list.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 namespace {
@@ -32,11 +33,11 @@ std::int64_t Ticks(TimePoint now) noexcept { return now.time_since_epoch().count
 
 }  // namespace
 
-bool Store::Source::IsCurrent(TimePoint now) const noexcept {
+bool Store::Impl::Source::IsCurrent(TimePoint now) const noexcept {
   return given_at.has_value() && told_at.has_value() && now - *told_at <= discovery::current.load();
 }
 
-std::string Store::Undiscovered(bool own) const {
+std::string Store::Impl::Undiscovered(bool own) const {
   const TimePoint now = Clock::now();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (own && !(own_.empty() && reached_.empty())) return {};
@@ -47,16 +48,16 @@ std::string Store::Undiscovered(bool own) const {
   return {};
 }
 
-bool Store::RefreshDue(TimePoint now) const noexcept {
+bool Store::Impl::RefreshDue(TimePoint now) const noexcept {
   if (!looks_.load(std::memory_order_acquire)) return false;
   return Ticks(now) - refreshed_at_.load() > discovery::refresh.load().count() || Ticks(now) > known_until_.load();
 }
 
-void Store::RefreshLater() {
+void Store::Impl::RefreshLater() {
   if (Ticks(Clock::now()) - refreshed_at_.load() >= discovery::retry.load().count()) BeginRefresh();
 }
 
-void Store::BeginRefresh() noexcept {
+void Store::Impl::BeginRefresh() noexcept {
   if (!threads::MayStart() || refreshing_.exchange(true)) return;
   refreshed_at_.store(Ticks(Clock::now()));
   try {
@@ -71,7 +72,7 @@ void Store::BeginRefresh() noexcept {
 }
 
 // Tells those who wait for names that nobody asks for them.
-void Store::MissNames() noexcept {
+void Store::Impl::MissNames() noexcept {
   std::vector<std::weak_ptr<Group>> waiting;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -84,7 +85,7 @@ void Store::MissNames() noexcept {
   }
 }
 
-void Store::RefreshNow() noexcept {
+void Store::Impl::RefreshNow() noexcept {
   Duration pause = kFirstPause;
   while (true) {
     try {
@@ -103,7 +104,7 @@ void Store::RefreshNow() noexcept {
 }
 
 // Those who wait for names go on where the names are there; true where somebody waits on, else this thread ends.
-bool Store::TellNames() {
+bool Store::Impl::TellNames() {
   Groups waiting;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -123,7 +124,7 @@ bool Store::TellNames() {
   return goes_on;
 }
 
-void Store::AwaitNames(const std::shared_ptr<Group>& group, bool own) {
+void Store::Impl::AwaitNames(const std::shared_ptr<Group>& group, bool own) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (own && !(own_.empty() && reached_.empty())) return;
@@ -135,19 +136,19 @@ void Store::AwaitNames(const std::shared_ptr<Group>& group, bool own) {
   BeginRefresh();
 }
 
-std::uint64_t Store::LookAgain() {
+std::uint64_t Store::Impl::LookAgain() {
   if (RefreshDue(Clock::now())) RefreshLater();
   return generation();
 }
 
-bool Store::HasLost(const Server& server, bool own) const {
+bool Store::Impl::HasLost(const Server& server, bool own) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return Find(Judged(own), server.address()).get() != &server;
 }
 
 // Looks at the connections, and asks the functions again. An empty answer, and an error, are a fault of theirs: the
 // last answer stands for a while (BAR-53).
-Result<void> Store::Refresh() {
+Result<void> Store::Impl::Refresh() {
   const TimePoint began = Clock::now();
   LookAtLeads();
   std::vector<std::shared_ptr<Source>> sources;
@@ -174,7 +175,7 @@ Result<void> Store::Refresh() {
   const std::lock_guard<std::mutex> lock(mutex_);
   const ServersByAddress listed = Listed();
   const auto is_over = [&](const auto& each) {
-    return !each->Asking() || Find(own_, each->address()) || Find(listed, each->address());
+    return !each->impl().Asking() || Find(own_, each->address()) || Find(listed, each->address());
   };
   former_.erase(std::remove_if(former_.begin(), former_.end(), is_over), former_.end());
   TimePoint until = TimePoint::max();
@@ -190,7 +191,7 @@ Result<void> Store::Refresh() {
 }
 
 // One answer, unless a later question was answered; a server that nobody names any more is gone.
-void Store::Take(Source& source, const Targets& targets, TimePoint asked_at) {
+void Store::Impl::Take(Source& source, const Targets& targets, TimePoint asked_at) {
   ServersByAddress named;  // those of before, in the end: what nobody holds goes without the lock
   const std::lock_guard<std::mutex> lock(mutex_);
   if (source.told_at && asked_at < *source.told_at) return;

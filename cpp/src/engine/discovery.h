@@ -4,15 +4,18 @@
 
 #include <atomic>
 
+#include "antipode/export.h"
 #include "base/time.h"
 
-namespace antipode::discovery {
+namespace antipode ANTIPODE_EXPORT {
+namespace discovery {
 
 inline std::atomic<Duration> refresh{std::chrono::seconds(5)};
 inline std::atomic<Duration> retry{std::chrono::milliseconds(500)};  // while no answer stands
 inline std::atomic<Duration> stands{std::chrono::seconds(30)};       // so long the last one does
 inline std::atomic<Duration> current{std::chrono::seconds(10)};      // so old is what came of the last question
 
-}  // namespace antipode::discovery
+}  // namespace discovery
+}  // namespace antipode
 
 #endif  // ANTIPODE_ENGINE_DISCOVERY_H_

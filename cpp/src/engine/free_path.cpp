@@ -7,7 +7,10 @@
 #include "base/observers.h"
 #include "engine/barrier_log.h"
 #include "model/held_result.h"
+#include "scope/scope_impl.h"
 #include "store/registry.h"
+#include "store/server.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 namespace {
@@ -37,7 +40,7 @@ bool IsOrdinary(const BarrierOptions& options) noexcept {
 }  // namespace
 
 std::optional<BarrierResult> FreePass(const LineageScope& scope, const BarrierOptions& options) {
-  const std::shared_ptr<const void> kept = scope.Proof();
+  const std::shared_ptr<const void> kept = scope.impl().Proof();
   if (!kept || !IsOrdinary(options)) return std::nullopt;
   const auto& pass = *static_cast<const Pass*>(kept.get());
   if (pass.registry_generation != RegistryGeneration() || pass.settings_generation != SettingsGeneration()) {
@@ -45,11 +48,11 @@ std::optional<BarrierResult> FreePass(const LineageScope& scope, const BarrierOp
   }
   const TimePoint now = Clock::now();
   for (const auto& [server, proof] : pass.servers) {
-    if (!server->StillHolds(proof, now, pass.ttl)) return std::nullopt;
+    if (!server->impl().StillHolds(proof, now, pass.ttl)) return std::nullopt;
   }
   for (const auto& [store, generation] : pass.stores) {
     // The clients first: what they were led to before that look shows in the generation behind it.
-    if (store->RefreshDue(now) || store->generation() != generation) return std::nullopt;
+    if (store->impl().RefreshDue(now) || store->impl().generation() != generation) return std::nullopt;
   }
   CountBarrier(BarrierOutcome::kFree);
   if (BarrierLog::Active()) {
@@ -73,14 +76,14 @@ void Remember(const Plan& plan, const BarrierResult& result) {
       std::optional<std::uint64_t> proof;
       for (const WriteId& write_id : asked.ids) {
         if (!write_id.is_position()) return;
-        const auto covers = server->ProofOf(write_id.ordered()->epoch, write_id.ordered()->counter);
+        const auto covers = server->impl().ProofOf(write_id.ordered()->epoch, write_id.ordered()->counter);
         if (!covers || (proof && *proof != *covers)) return;
         proof = covers;
       }
       if (proof) servers.emplace_back(server, *proof);
     }
   }
-  plan.scope->KeepProof(plan.lineage,
+  plan.scope->impl().KeepProof(plan.lineage,
                         std::make_shared<const Pass>(Pass{plan.registry_generation, plan.settings_generation, ttl,
                                                           std::move(stores), std::move(servers), WithoutWait(result)}));
 }

@@ -9,6 +9,7 @@
 #include "engine/branches.h"
 #include "model/quote.h"
 #include "model/text.h"
+#include "store/server.h"
 
 namespace antipode {
 namespace {
@@ -32,11 +33,11 @@ std::string Wanted(const Asked& asked) {
 
 std::string Missing(const Need& need) {
   const std::string replica = "replica " + need.server->address();
-  const std::string down = need.server->Down();
+  const std::string down = need.server->impl().Down();
   if (!down.empty()) return replica + " does not answer: " + down;
   if (need.answer && !need.answer->reason.empty()) return replica + ": " + need.answer->reason;
   if (need.is_position) {
-    return replica + " is at " + need.server->Position() + ", wanted " + need.epoch.substr(0, 4) + "…." +
+    return replica + " is at " + need.server->impl().Position() + ", wanted " + need.epoch.substr(0, 4) + "…." +
            std::to_string(need.counter);
   }
   return replica + " has not got " + need.write_id.Section();
@@ -46,7 +47,7 @@ std::string Missing(const Need& need) {
 ServerResult JudgeServer(const Server& server, const Needs& needs, std::size_t wanted, bool looked) {
   const std::string& address = server.address();
   if (std::any_of(needs.begin(), needs.end(), [](const Need* need) { return need->left_out; })) {
-    const std::string words = server.Down();
+    const std::string words = server.impl().Down();
     return {address, Verdict::kUnproven, "does not answer: " + (words.empty() ? "does not answer" : words), true,
             UnprovenKind::kConnection};
   }
@@ -145,7 +146,7 @@ std::string CureOfTimeout(const Plan& plan, const BarrierResult& result, const s
   const auto is_down = [&](const Asked& asked) {
     return std::find(names.begin(), names.end(), asked.store->name()) != names.end() &&
            std::any_of(asked.servers.begin(), asked.servers.end(),
-                       [](const auto& server) { return !server->Down().empty(); });
+                       [](const auto& server) { return !server->impl().Down().empty(); });
   };
   if (std::any_of(plan.asked.begin(), plan.asked.end(), is_down)) {
     return "See that its server runs and lets this process in: antipode doctor URL.";

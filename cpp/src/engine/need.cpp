@@ -7,6 +7,7 @@
 #include "antipode/shim/server.h"
 #include "base/in_force.h"
 #include "engine/threads.h"
+#include "store/server.h"
 
 namespace antipode {
 
@@ -20,11 +21,11 @@ Need::Need(WriteId id, std::shared_ptr<Server> at, Group& of)
 }
 
 bool Need::Stands(TimePoint oldest) const {
-  return !Is(Verdict::kVisible) || (generation == server->generation() && asked_at >= oldest);
+  return !Is(Verdict::kVisible) || (generation == server->impl().generation() && asked_at >= oldest);
 }
 
 void Need::Open(TimePoint oldest) {
-  repeats = generation == server->generation();
+  repeats = generation == server->impl().generation();
   fresh_from = oldest;
   answer.reset();
   seen.reset();
@@ -96,7 +97,7 @@ bool Group::Conclude() {
       if (stale.empty()) return EndOnce();
     }
     bool may_be_over = false;
-    for (Need* need : stale) may_be_over = need->server->Park(*need) || may_be_over;
+    for (Need* need : stale) may_be_over = need->server->impl().Park(*need) || may_be_over;
     if (EndOutdated()) return true;  // a server that left wakes nobody who is parked there now (BAR-65)
     if (!may_be_over) return false;
     if (is_alone()) return true;  // settled at once, by this thread
@@ -174,12 +175,12 @@ void Group::Wait(TimePoint deadline) {
 
 void Group::GiveUp() noexcept {
   End();
-  for (Need& need : needs) need.server->GiveUp(need);
+  for (Need& need : needs) need.server->impl().GiveUp(need);
 }
 
 void Group::Refuse(const Visibility& answer) {
   End();
-  for (Need& need : needs) need.server->Refuse(need, answer);
+  for (Need& need : needs) need.server->impl().Refuse(need, answer);
 }
 
 void Say(std::optional<Visibility>& said, const Visibility& bare, std::string_view words) noexcept {

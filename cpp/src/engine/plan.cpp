@@ -10,7 +10,9 @@
 #include "engine/branches.h"
 #include "model/quote.h"
 #include "model/text.h"
+#include "scope/scope_impl.h"
 #include "store/registry.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 namespace {
@@ -104,13 +106,14 @@ Asked WithServers(std::shared_ptr<Store> store, Reach reach, bool waits) {
   const bool is_own = reach == Reach::kReplica;
   Asked asked;
   for (int left = kMostTries; left > 0; --left) {
-    asked.generation = store->generation();  // first: what changes meanwhile shows
+    asked.generation = store->impl().generation();  // first: what changes meanwhile shows
     asked.servers = store->Servers(is_own);
     if (waits) {
       asked.gone = store->Gone(is_own);
       asked.undiscovered = store->Undiscovered(is_own);
     }
-    if (store->generation() == asked.generation) break;  // else who left may be in both, and who joined in neither
+    // Else who left may be in both, and who joined in neither.
+    if (store->impl().generation() == asked.generation) break;
   }
   asked.store = std::move(store);
   return asked;
@@ -165,13 +168,13 @@ bool HaveSameServers(const Asked& one, const Asked& other) {
 void Plan::AwaitNames(const std::shared_ptr<Group>& group) const {
   if (timeout == Duration::zero()) return;  // it only looks (BAR-29)
   for (const Asked& each : asked) {
-    if (!each.undiscovered.empty()) each.store->AwaitNames(group, reach == Reach::kReplica);
+    if (!each.undiscovered.empty()) each.store->impl().AwaitNames(group, reach == Reach::kReplica);
   }
 }
 
 std::function<bool()> Plan::Outdated() const {
-  std::vector<std::pair<std::shared_ptr<const Store::Generation>, std::uint64_t>> named;
-  for (const Asked& each : asked) named.emplace_back(each.store->shared_generation(), each.generation);
+  std::vector<std::pair<std::shared_ptr<const Store::Impl::Generation>, std::uint64_t>> named;
+  for (const Asked& each : asked) named.emplace_back(each.store->impl().shared_generation(), each.generation);
   return [named = std::move(named)] {
     return std::any_of(named.begin(), named.end(), [](const auto& each) { return *each.first != each.second; });
   };
@@ -232,7 +235,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
                        plan.site + ")");
   }
   if (lineage == nullptr) {  // before the lineage: what ends in between is in doubt once too often, not once too few
-    for (auto& each : scope->InDoubt()) plan.in_doubt.insert(std::move(each));
+    for (auto& each : scope->impl().InDoubt()) plan.in_doubt.insert(std::move(each));
     plan.has_ended = scope->closed();
   }
   plan.lineage = lineage != nullptr ? *lineage : scope->Known();

@@ -11,6 +11,7 @@
 #include "engine/judgement.h"
 #include "engine/need.h"
 #include "model/held_result.h"
+#include "store/server.h"
 
 namespace antipode {
 namespace {
@@ -52,7 +53,7 @@ BarrierResult::Held Hold(const Plan& plan, Duration waited, StoreResults stores)
 StoreResults JudgeNow(const Plan& plan, const Group* followed) {
   Group now(Duration::zero());  // what is followed changes meanwhile: each need is copied under its server's lock
   if (followed != nullptr) {
-    for (const Need& need : followed->needs) need.server->CopyTo(now.Add(need.write_id, need.server), need);
+    for (const Need& need : followed->needs) need.server->impl().CopyTo(now.Add(need.write_id, need.server), need);
   }
   return JudgeStores(plan, now, Duration::zero(), true);
 }

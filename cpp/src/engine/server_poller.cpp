@@ -6,6 +6,7 @@
 #include "antipode/store.h"
 #include "store/ages.h"
 #include "store/server.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 
@@ -14,7 +15,7 @@ std::shared_ptr<Server> MakeServer(Store& store, std::shared_ptr<Shim> shim, std
 }
 
 ServerPoller::ServerPoller(Store& store, std::shared_ptr<Shim> shim, std::string address, std::any target)
-    : Server(store, std::move(address), std::move(target)),
+    : Impl(store, std::move(address), std::move(target)),
       state_(store, std::move(shim)),
       asker_(*this, state_) {}
 
@@ -30,7 +31,7 @@ void ServerPoller::Applied(const std::string& instance, const std::string& epoch
   if (own != positions.end() && !state_.proofs.Overtaken()) {
     state_.growth.Note(instance, epoch, state_.proofs.asked_at(), own->second);
   }
-  store().ages().Note(epoch, own == positions.end() ? 0 : own->second, now);
+  store().impl().ages().Note(epoch, own == positions.end() ? 0 : own->second, now);
 }
 
 void ServerPoller::BeginQuestion() {

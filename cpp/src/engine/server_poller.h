@@ -12,6 +12,7 @@
 #include "antipode/shim/server.h"
 #include "engine/asker.h"
 #include "engine/server_state.h"
+#include "store/server.h"
 
 namespace antipode {
 
@@ -19,7 +20,7 @@ namespace antipode {
 ///
 /// One thread asks it, however many barriers wait (single flight), and only while somebody waits and ten seconds
 /// longer. It is woken by the server's push where the store has one, by a new need, or by its poll timer.
-class ServerPoller final : public Server {
+class ServerPoller final : public Server::Impl {
  public:
   ServerPoller(Store& store, std::shared_ptr<Shim> shim, std::string address, std::any target);
   ~ServerPoller() override;

@@ -4,6 +4,7 @@
 
 #include "antipode/store.h"
 #include "store/ages.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 
@@ -19,7 +20,7 @@ std::optional<Proof> ServerState::KeptProof(const Need& need, TimePoint now) con
 Duration ServerState::LagOf(const std::string& epoch, TimePoint now) const {
   if (epoch.empty() || epoch != proofs.epoch()) return Duration::zero();
   const auto own = proofs.applied().find(epoch);
-  return store.ages().Lag(epoch, own == proofs.applied().end() ? 0 : own->second, now);
+  return store.impl().ages().Lag(epoch, own == proofs.applied().end() ? 0 : own->second, now);
 }
 
 void ServerState::AfterFork() {

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "base/in_force.h"
+#include "store/server.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 
@@ -19,7 +21,7 @@ bool Places::Take(Group& group) {
   }
   taken_.reserve(at_store.size());  // first: what is taken is given back
   for (const auto& [store, entries] : at_store) {
-    if (store->TakePlace(limit, tasks_, entries)) {
+    if (store->impl().TakePlace(limit, tasks_, entries)) {
       taken_.emplace_back(store, entries);
       continue;
     }
@@ -32,7 +34,7 @@ bool Places::Take(Group& group) {
 }
 
 void Places::GiveBack() {
-  for (const auto& [store, entries] : taken_) store->GivePlaceBack(tasks_, entries);
+  for (const auto& [store, entries] : taken_) store->impl().GivePlaceBack(tasks_, entries);
   taken_.clear();
 }
 
@@ -40,7 +42,7 @@ bool ParkAll(Group& group, const WantedWrites& wanted) {
   const TimePoint deadline = DeadlineOf(group);  // it holds meanwhile, too (BAR-60)
   for (const auto& [server, write_id] : wanted) {
     Need& need = group.Add(*write_id, server);
-    if (Clock::now() < deadline) server->Park(need);
+    if (Clock::now() < deadline) server->impl().Park(need);
   }
   return group.Parked() && !group.EndOutdated();  // what left before it was parked there, nobody else sees
 }

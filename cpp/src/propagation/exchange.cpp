@@ -14,6 +14,7 @@
 #include "model/quote.h"
 #include "propagation/message_names.h"
 #include "scope/context.h"
+#include "scope/scope_impl.h"
 
 namespace antipode {
 namespace {
@@ -57,7 +58,7 @@ bool Taken::HasGap(std::string_view reason) const {
 
 void Taken::NoteIn(LineageScope& scope, const std::string& site) const {
   if (!lineage.empty() || !messages.empty()) Events().LineageReceived(scope, messages, lineage);
-  for (const auto& [reason, detail] : gaps) scope.NoteGap(reason, "", detail);
+  for (const auto& [reason, detail] : gaps) scope.impl().NoteGap(reason, "", detail);
   TellMissing(&scope, site);
   if (!gaps.empty() || CurrentSettings()->mode != Mode::kDryRun) return;
   for (const std::string& store : lineage.incomplete()) Events().IncompleteLineageReceived(store, scope);
@@ -165,7 +166,7 @@ Result<Lineage> Leaving(const LineageScope& scope, const Site& site) {
       Events().LineageIncomplete({"pending", store, &scope, {}, false});
     }
     if (scope.closed()) Events().LineageIncomplete({"unscoped", {}, &scope, site.ToString()});  // SCOPE-34
-    if (scope.streaming()) Events().LineageIncomplete({"streaming", {}, &scope, site.ToString()});
+    if (scope.impl().streaming()) Events().LineageIncomplete({"streaming", {}, &scope, site.ToString()});
   }
   return lineage;
 }

@@ -9,6 +9,7 @@
 #include "model/text.h"
 #include "propagation/carriers.h"
 #include "propagation/exchange.h"
+#include "scope/scope_impl.h"
 #include "scope/unscoped.h"
 #include "trust/seal.h"
 #include "trust/trust.h"
@@ -41,7 +42,7 @@ void ReceiveTexts(LineageScope& scope, const std::vector<std::string>& texts, co
   if (texts.empty()) {
     if (!options.stamped || !IsTaken(options)) return;
     scope.Receive(Lineage().MarkedIncomplete());
-    scope.NoteGap("malformed", "", options.sender + " came without the lineage that all of them have (stamped)");
+    scope.impl().NoteGap("malformed", "", options.sender + " came without the lineage that all of them have (stamped)");
     return;
   }
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();

@@ -11,6 +11,7 @@
 #include "propagation/carriers.h"
 #include "propagation/exchange.h"
 #include "propagation/shared_caches.h"
+#include "scope/scope_impl.h"
 #include "scope/unscoped.h"
 #include "trust/trust.h"
 
@@ -23,7 +24,7 @@ bool IsGateways(int status) {
 }
 
 void AnswerWith(Carrier& headers, LineageScope& scope, bool shared, int status = 0) {
-  const std::shared_ptr<Inbound> inbound = scope.inbound();
+  const std::shared_ptr<Inbound> inbound = scope.impl().inbound();
   if (inbound == nullptr) return;
   const std::vector<std::string> before = ValuesOf(headers, kLineageHeader);
   const std::optional<std::string> text = inbound->ResponseText(scope, shared, status, !before.empty());
@@ -50,7 +51,7 @@ ScopePtr Inbound::Open(const Arrived& came, std::string_view peer, std::optional
       Direction::kRequestIn, peer);
   auto scope = std::make_shared<LineageScope>(taken.lineage, ScopeKind::kRequest, std::nullopt, site);
   taken.NoteIn(*scope, {});
-  scope->set_inbound(std::shared_ptr<Inbound>(new Inbound(std::string(peer), came.forwarded, edge)));
+  scope->impl().set_inbound(std::shared_ptr<Inbound>(new Inbound(std::string(peer), came.forwarded, edge)));
   return scope;
 }
 

@@ -10,6 +10,7 @@
 #include "antipode/wire.h"
 #include "propagation/carriers.h"
 #include "propagation/exchange.h"
+#include "scope/scope_impl.h"
 
 namespace antipode {
 namespace {
@@ -20,17 +21,17 @@ constexpr std::string_view kGivenUp = "nobody read it to its end";
 
 // Of the scope
 
-void LineageScope::Streaming(const StreamPtr& stream) {
+void LineageScope::Impl::Streaming(const StreamPtr& stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) streams_.push_back(stream);
 }
 
-void LineageScope::Streamed(const StreamPtr& stream) {
+void LineageScope::Impl::Streamed(const StreamPtr& stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   streams_.erase(std::remove(streams_.begin(), streams_.end(), stream), streams_.end());
 }
 
-bool LineageScope::streaming() const {
+bool LineageScope::Impl::streaming() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return !streams_.empty();
 }
@@ -69,7 +70,7 @@ struct ResponseStream::Call {
     const std::lock_guard<std::mutex> lock(mutex);
     if (ended) return;
     ending();
-    if (stream != nullptr) scope->Streamed(stream);
+    if (stream != nullptr) scope->impl().Streamed(stream);
     ended = true;
   }
 
@@ -103,7 +104,7 @@ ResponseStream::~ResponseStream() { Lost(kGivenUp); }
 void ResponseStream::Message() {
   if (call_ == nullptr || call_->stream == nullptr) return;
   const std::lock_guard<std::mutex> lock(call_->mutex);
-  if (!call_->ended) call_->scope->Streaming(call_->stream);
+  if (!call_->ended) call_->scope->impl().Streaming(call_->stream);
 }
 
 void ResponseStream::End(const Carrier& trailers, Site site) {

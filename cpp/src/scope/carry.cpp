@@ -1,12 +1,13 @@
 #include "antipode/carry.h"
 
 #include "scope/context.h"
+#include "scope/scope_impl.h"
 
 namespace antipode {
 
 CarriedContext::CarriedContext() : scope_(CurrentScope()), reading_(context::Current().reading) {
   if (scope_ != nullptr && scope_->kind() == ScopeKind::kDetached) {
-    scope_->Hold();
+    scope_->impl().Hold();
     holds_ = true;
   }
 }
@@ -14,7 +15,7 @@ CarriedContext::CarriedContext() : scope_(CurrentScope()), reading_(context::Cur
 CarriedContext::~CarriedContext() { Release(); }
 
 void CarriedContext::Release() {
-  if (holds_.exchange(false)) scope_->Release();
+  if (holds_.exchange(false)) scope_->impl().Release();
 }
 
 CarriedContext::Entered::Entered(const CarriedContext& context)

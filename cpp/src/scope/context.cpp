@@ -6,6 +6,7 @@
 
 #include "base/fork.h"
 #include "scope/hooks.h"
+#include "scope/scope_impl.h"
 
 namespace antipode::context {
 namespace {
@@ -70,7 +71,9 @@ const Context& Current() {
   static const auto* const none = new Context();
   if (!Layers::alive) return *none;
   const std::vector<Layer>& stack = TheLayers().stack;
-  while (!stack.empty() && stack.back().is_block && stack.back().context.scope->is_left()) Leave(stack.back().number);
+  while (!stack.empty() && stack.back().is_block && stack.back().context.scope->impl().is_left()) {
+    Leave(stack.back().number);
+  }
   return stack.empty() ? *none : stack.back().context;
 }
 

@@ -6,9 +6,10 @@
 #include <functional>
 #include <memory>
 
+#include "antipode/export.h"
 #include "antipode/scope.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 class ReadingBlock;
 

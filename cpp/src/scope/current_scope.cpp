@@ -10,6 +10,7 @@
 #include "model/quote.h"
 #include "scope/context.h"
 #include "scope/hooks.h"
+#include "scope/scope_impl.h"
 
 namespace antipode {
 namespace {
@@ -66,7 +67,7 @@ Scope::Scope(Scope&& other) noexcept : scope_(std::move(other.scope_)), entered_
 Scope::~Scope() {
   if (scope_ == nullptr) return;
   scope_->Stop();
-  if (!context::Leave(entered_)) scope_->NoteLeft();
+  if (!context::Leave(entered_)) scope_->impl().NoteLeft();
 }
 
 Activation::Activation(ScopePtr scope) : entered_(EnterScope(std::move(scope))) {}
@@ -84,7 +85,7 @@ Scope DetachedScope(Site site) {
   Lineage lineage = outer == nullptr ? Lineage() : outer->lineage();
   auto scope = std::make_shared<LineageScope>(std::move(lineage), ScopeKind::kDetached, std::nullopt, site);
   if (outer != nullptr) {
-    scope->set_changed(outer->changed());
+    scope->impl().set_changed(outer->changed());
     Events().ScopesJoined(*outer, *scope);
   }
   return Scope(std::move(scope));

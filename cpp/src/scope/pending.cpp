@@ -8,6 +8,7 @@
 #include "antipode/settings.h"
 #include "base/observers.h"
 #include "scope/context.h"
+#include "scope/scope_impl.h"
 
 namespace antipode {
 namespace {
@@ -42,12 +43,12 @@ PendingWrite::PendingWrite(std::string store, Lineage lineage, std::string site)
       site_(std::move(site)),
       thread_(std::this_thread::get_id()) {}
 
-Lineage LineageScope::MarkedBut(const PendingPtr& own) const {
+Lineage LineageScope::Impl::MarkedBut(const PendingPtr& own) const {
   Lineage marked = Marked(own);
-  return closed() && CurrentScope().get() == this ? marked.MarkedIncomplete() : marked;
+  return closed() && CurrentScope().get() == &owner_ ? marked.MarkedIncomplete() : marked;
 }
 
-Lineage LineageScope::Marked(const PendingPtr& own) const {
+Lineage LineageScope::Impl::Marked(const PendingPtr& own) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> stores;
   stores.reserve(pending_.size());
@@ -57,7 +58,7 @@ Lineage LineageScope::Marked(const PendingPtr& own) const {
   return stores.empty() ? Now() : Now().MarkedIncomplete(stores);
 }
 
-Result<Lineage> LineageScope::Outgoing(Site site) const {
+Result<Lineage> LineageScope::Impl::Outgoing(Site site) const {
   if (CurrentSettings()->mode == Mode::kDryRun) {
     for (const PendingPtr& write : WrittenElsewhere()) Events().WriteConcurrent(site.ToString(), *write);
   }
@@ -68,7 +69,7 @@ Result<Lineage> LineageScope::Outgoing(Site site) const {
   return lineage();
 }
 
-PendingPtr LineageScope::Begin(const std::string& store, Site site) {
+PendingPtr LineageScope::Impl::Begin(const std::string& store, Site site) {
   const auto settings = CurrentSettings();
   const bool is_dry_run = settings->mode == Mode::kDryRun;
   const bool notes = settings->on_pending != OnPending::kMark || is_dry_run;
@@ -80,29 +81,29 @@ PendingPtr LineageScope::Begin(const std::string& store, Site site) {
   return write;
 }
 
-void LineageScope::End(const PendingPtr& write) {
+void LineageScope::Impl::End(const PendingPtr& write) {
   const std::lock_guard<std::mutex> lock(mutex_);
   pending_.erase(std::remove(pending_.begin(), pending_.end(), write), pending_.end());
 }
 
-void LineageScope::OutcomeUnknown(const PendingPtr& write) {
+void LineageScope::Impl::OutcomeUnknown(const PendingPtr& write) {
   const std::lock_guard<std::mutex> lock(mutex_);
   write->unknown_ = true;
 }
 
-std::vector<PendingPtr> LineageScope::pending() const {
+std::vector<PendingPtr> LineageScope::Impl::pending() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return pending_;
 }
 
-std::vector<std::pair<std::string, bool>> LineageScope::InDoubt() const {
+std::vector<std::pair<std::string, bool>> LineageScope::Impl::InDoubt() const {
   std::vector<std::pair<std::string, bool>> found;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const PendingPtr& write : pending_) found.emplace_back(write->store(), write->unknown_);
   return found;
 }
 
-std::vector<PendingPtr> LineageScope::PublishedBeforeCommit() const {
+std::vector<PendingPtr> LineageScope::Impl::PublishedBeforeCommit() const {
   std::vector<PendingPtr> found;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const PendingPtr& write : pending_) {
@@ -111,7 +112,7 @@ std::vector<PendingPtr> LineageScope::PublishedBeforeCommit() const {
   return found;
 }
 
-std::vector<PendingPtr> LineageScope::WrittenElsewhere() const {
+std::vector<PendingPtr> LineageScope::Impl::WrittenElsewhere() const {
   std::vector<PendingPtr> found;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const PendingPtr& write : pending_) {
@@ -120,7 +121,7 @@ std::vector<PendingPtr> LineageScope::WrittenElsewhere() const {
   return found;
 }
 
-void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site) {
+void LineageScope::Impl::Written(const PendingPtr& write, const WriteId& id, Site site) {
   std::string implausible;
   bool closed = false;
   bool late = false;
@@ -142,7 +143,7 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
   }
   if (!implausible.empty()) {
     Events().LineageDropped("implausible", "write");
-    Events().LineageIncomplete({"implausible", id.store(), this, site.ToString()});
+    Events().LineageIncomplete({"implausible", id.store(), &owner_, site.ToString()});
     logs::Warn("AP407", "implausible " + id.store(),
                "dropped an impossible entry of " + id.store() + ": " + implausible +
                    ". It is forged, or the store was rolled back.");
@@ -156,7 +157,7 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
 
 // A lineage as it was when a write was sent cannot hold a greater position of that epoch than the write received
 // (LIN-28).
-bool LineageScope::DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail) {
+bool LineageScope::Impl::DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail) {
   const Ordered* received = id.ordered();
   if (received == nullptr) return false;
   const auto only = write.lineage().OnlyPosition(id.store(), received->epoch);

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "model/quote.h"
 #include "model/text.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 namespace {
@@ -113,7 +114,7 @@ Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreO
     }
   }
   const std::optional<Mode> mode = store->options()->mode;
-  const Result<void> joined = store->Join(type, options);
+  const Result<void> joined = store->impl().Join(type, options);
   if (!joined.ok()) return joined.error();
   // A pass that is kept may be without this store.
   if (store->options()->mode != mode) generation.fetch_add(1, std::memory_order_acq_rel);
@@ -145,16 +146,16 @@ Result<std::shared_ptr<Store>> Registry::Need(std::string_view name) const {
 
 void Registry::BeforeFork() {
   mutex_.lock();
-  for (const auto& store : stores_) store->BeforeFork();
+  for (const auto& store : stores_) store->impl().BeforeFork();
 }
 
 void Registry::AfterForkInParent() {
-  for (const auto& store : stores_) store->AfterForkInParent();
+  for (const auto& store : stores_) store->impl().AfterForkInParent();
   mutex_.unlock();
 }
 
 void Registry::AfterForkInChild() {
-  for (const auto& store : stores_) store->AfterForkInChild();
+  for (const auto& store : stores_) store->impl().AfterForkInChild();
   mutex_.unlock();
 }
 

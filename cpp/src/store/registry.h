@@ -11,11 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/lineage.h"
 #include "antipode/store.h"
 #include "antipode/verdict.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 class Registry {
  public:

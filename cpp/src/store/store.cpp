@@ -1,5 +1,3 @@
-#include "antipode/store.h"
-
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -11,6 +9,7 @@
 #include "store/ages.h"
 #include "store/server.h"
 #include "store/server_list.h"
+#include "store/store_impl.h"
 
 namespace antipode {
 namespace {
@@ -39,8 +38,9 @@ StoreOptions StoreOptions::JoinedWith(const StoreOptions& later) const {
   return joined;
 }
 
-Store::Store(const ShimType& type, StoreOptions options)
-    : name_(options.name),
+Store::Impl::Impl(Store& owner, const ShimType& type, StoreOptions options)
+    : owner_(owner),
+      name_(options.name),
       kind_(type.kind),
       type_(type.type),
       shim_(type.make()),
@@ -48,34 +48,34 @@ Store::Store(const ShimType& type, StoreOptions options)
       options_(std::make_shared<const StoreOptions>(std::move(options))),
       ages_(std::make_unique<Ages>()) {}
 
-Store::~Store() {
+Store::Impl::~Impl() {
   Retire();  // first: the threads that ask have the lists asked for, too
   if (refresher_) refresher_->join();
 }
 
-std::shared_ptr<const StoreOptions> Store::options() const {
+std::shared_ptr<const StoreOptions> Store::Impl::options() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return options_;
 }
 
-std::vector<std::string> Store::replicas() {
+std::vector<std::string> Store::Impl::replicas() {
   std::vector<std::string> addresses;
   for (const auto& server : Servers()) addresses.push_back(server->address());
   return addresses;
 }
 
-Mode Store::mode() const { return ModeOf(name_, options()->mode); }
+Mode Store::Impl::mode() const { return ModeOf(name_, options()->mode); }
 
-Duration Store::timeout() const { return TimeoutOf(name_, options()->timeout); }
+Duration Store::Impl::timeout() const { return TimeoutOf(name_, options()->timeout); }
 
-bool Store::hashes_keys() const { return options()->hash_keys.value_or(InForce()->hash_keys); }
+bool Store::Impl::hashes_keys() const { return options()->hash_keys.value_or(InForce()->hash_keys); }
 
-Result<WriteId> Store::MakeWriteId(std::string_view key, Version version) const {
+Result<WriteId> Store::Impl::MakeWriteId(std::string_view key, Version version) const {
   std::string octets = !key.empty() && hashes_keys() ? wire::HashedKey(key) : std::string(key);
   return WriteId::Make(name_, std::move(octets), std::move(version));
 }
 
-Result<void> Store::AgreeOnEnvelopes(const std::optional<std::string>& keys) {
+Result<void> Store::Impl::AgreeOnEnvelopes(const std::optional<std::string>& keys) {
   const auto quoted = [](const std::optional<std::string>& each) {
     return each ? "\"" + *each + "\"" : std::string("none");
   };
@@ -91,7 +91,7 @@ Result<void> Store::AgreeOnEnvelopes(const std::optional<std::string>& keys) {
 
 // Servers
 
-Result<void> Store::Join(const ShimType& type, const StoreOptions& options) {
+Result<void> Store::Impl::Join(const ShimType& type, const StoreOptions& options) {
   if (type_ != type.type) {
     return Error{ErrorCode::kConfiguration, "AP503",
                  "store \"" + name_ + "\" is registered as " + kind_ + " already; it cannot be " + type.kind +
@@ -104,7 +104,7 @@ Result<void> Store::Join(const ShimType& type, const StoreOptions& options) {
   return ListReplicas(options);
 }
 
-Result<void> Store::ListReplicas(const StoreOptions& options) {
+Result<void> Store::Impl::ListReplicas(const StoreOptions& options) {
   if (options.list_replicas) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -124,7 +124,7 @@ Result<void> Store::ListReplicas(const StoreOptions& options) {
   return {};
 }
 
-Result<void> Store::ListBy(ListTargets list) {
+Result<void> Store::Impl::ListBy(ListTargets list) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& server : Listed()) {
@@ -141,22 +141,24 @@ Result<void> Store::ListBy(ListTargets list) {
   return ListReplicas(options.ReplicasFrom(std::move(list)));
 }
 
-std::shared_ptr<Server> Store::UseServer(const StoreOptions& options, const std::any& target, std::string address) {
+std::shared_ptr<Server> Store::Impl::UseServer(const StoreOptions& options, const std::any& target,
+                                               std::string address) {
   if (address.empty()) address = shim_->Address(target);
   std::shared_ptr<Server> server = Add(own_, target, address);
   if (!HasList(options)) Add(unlisted_, target, std::move(address));
   return server;
 }
 
-bool Store::HasList(const StoreOptions& options) const {
+bool Store::Impl::HasList(const StoreOptions& options) const {
   return options.replicas || options.list_replicas || !SettingsOfStore(name_).replicas.empty();
 }
 
-std::shared_ptr<Lead> Store::NameServer(const StoreOptions& options, const std::any& target, std::string address) {
+std::shared_ptr<Lead> Store::Impl::NameServer(const StoreOptions& options, const std::any& target,
+                                              std::string address) {
   return Follow(options, target, std::move(address), std::nullopt);
 }
 
-std::shared_ptr<Lead> Store::Reach(const std::shared_ptr<Lead>& before, const StoreOptions& options,
+std::shared_ptr<Lead> Store::Impl::Reach(const std::shared_ptr<Lead>& before, const StoreOptions& options,
                                    const std::any& target, std::string address, int descriptor) {
   if (before && before->server()->address() == address && before->Counts(descriptor)) return before;
   looks_.store(true);
@@ -169,7 +171,7 @@ std::shared_ptr<Lead> Store::Reach(const std::shared_ptr<Lead>& before, const St
   return lead;
 }
 
-std::shared_ptr<Lead> Store::Follow(const StoreOptions& options, const std::any& target, std::string address,
+std::shared_ptr<Lead> Store::Impl::Follow(const StoreOptions& options, const std::any& target, std::string address,
                                     std::optional<int> descriptor) {
   const bool is_region = !HasList(options);
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -183,7 +185,7 @@ std::shared_ptr<Lead> Store::Follow(const StoreOptions& options, const std::any&
 
 // What a wrap has named whose connection is gone stays, and one of two that are gone tells of the other; the lock is
 // held.
-void Store::Settle() {
+void Store::Impl::Settle() {
   std::vector<Reached> alive;
   for (Reached& each : reached_) {
     const std::string& address = each.server->address();
@@ -202,7 +204,7 @@ void Store::Settle() {
 }
 
 // Drops the connections that lead nowhere any more, and the servers to which none leads (BAR-62).
-void Store::LookAtLeads() {
+void Store::Impl::LookAtLeads() {
   std::vector<std::shared_ptr<Lead>> leads;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -241,7 +243,7 @@ void Store::LookAtLeads() {
   if (!leaves.empty()) generation_->fetch_add(1, std::memory_order_acq_rel);
 }
 
-std::shared_ptr<Server> Store::Add(ServersByAddress& group, const std::any& target, std::string address) {
+std::shared_ptr<Server> Store::Impl::Add(ServersByAddress& group, const std::any& target, std::string address) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (auto there = Find(group, address)) return there;
   group.push_back(Known(target, std::move(address)));
@@ -250,15 +252,15 @@ std::shared_ptr<Server> Store::Add(ServersByAddress& group, const std::any& targ
 }
 
 // The one of this address, made where there is none; the lock is held.
-std::shared_ptr<Server> Store::Known(const std::any& target, std::string address) {
+std::shared_ptr<Server> Store::Impl::Known(const std::any& target, std::string address) {
   std::shared_ptr<Server> server = Find(EveryServer(), address);
-  if (!server) server = MakeServer(*this, shim_, std::move(address), target);
+  if (!server) server = MakeServer(owner_, shim_, std::move(address), target);
   former_.erase(std::remove(former_.begin(), former_.end(), server), former_.end());
   return server;
 }
 
 // Those that a list or a function names; the lock is held.
-std::vector<std::shared_ptr<Server>> Store::Listed() const {
+std::vector<std::shared_ptr<Server>> Store::Impl::Listed() const {
   ServersByAddress listed = listed_;
   for (const auto& source : sources_) {
     for (const auto& server : source->servers) {
@@ -268,14 +270,14 @@ std::vector<std::shared_ptr<Server>> Store::Listed() const {
   return listed;
 }
 
-std::vector<std::shared_ptr<Server>> Store::Servers(bool own) {
+std::vector<std::shared_ptr<Server>> Store::Impl::Servers(bool own) {
   if (RefreshDue(Clock::now())) RefreshLater();
   const std::lock_guard<std::mutex> lock(mutex_);
   return Judged(own);
 }
 
 // The servers of a reach: those that a list names, and of each wrap without one its own (BAR-22); the lock is held.
-std::vector<std::shared_ptr<Server>> Store::Judged(bool own) const {
+std::vector<std::shared_ptr<Server>> Store::Impl::Judged(bool own) const {
   ServersByAddress alone = own ? own_ : unlisted_;  // that no list names
   for (const Reached& each : reached_) {
     if ((own || each.is_region) && !Find(alone, each.server->address())) alone.push_back(each.server);
@@ -292,7 +294,7 @@ std::vector<std::shared_ptr<Server>> Store::Judged(bool own) const {
   return judged;
 }
 
-std::vector<std::string> Store::Gone(bool own) {
+std::vector<std::string> Store::Impl::Gone(bool own) {
   const TimePoint now = Clock::now();
   const Duration stays = InForce()->left_server;
   std::vector<std::string> addresses;
@@ -307,7 +309,7 @@ std::vector<std::string> Store::Gone(bool own) {
   return addresses;
 }
 
-std::shared_ptr<Server> Store::ServerAt(std::string_view address) const {
+std::shared_ptr<Server> Store::Impl::ServerAt(std::string_view address) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Reached& each : reached_) {
     if (each.server->address() == address) return each.server;
@@ -316,7 +318,7 @@ std::shared_ptr<Server> Store::ServerAt(std::string_view address) const {
   return own ? own : Find(Listed(), address);
 }
 
-std::vector<std::shared_ptr<Server>> Store::EveryServer() const {
+std::vector<std::shared_ptr<Server>> Store::Impl::EveryServer() const {
   ServersByAddress every = own_;
   ServersByAddress reached;
   for (const Reached& each : reached_) reached.push_back(each.server);
@@ -328,18 +330,18 @@ std::vector<std::shared_ptr<Server>> Store::EveryServer() const {
   return every;
 }
 
-void Store::Retire() {
+void Store::Impl::Retire() {
   ServersByAddress every;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     every = EveryServer();
   }
-  for (const auto& server : every) server->Retire();
+  for (const auto& server : every) server->impl().Retire();
 }
 
 // Places
 
-bool Store::TakePlace(std::int64_t limit, bool tasks, std::int64_t entries) {
+bool Store::Impl::TakePlace(std::int64_t limit, bool tasks, std::int64_t entries) {
   std::atomic<std::int64_t>& parked = tasks ? parked_tasks_ : parked_threads_;
   const bool is_free = parked.fetch_add(1, std::memory_order_acq_rel) < limit;
   if (parked_entries_.fetch_add(entries, std::memory_order_acq_rel) + entries <= kMostEntries && is_free) return true;
@@ -347,32 +349,84 @@ bool Store::TakePlace(std::int64_t limit, bool tasks, std::int64_t entries) {
   return false;
 }
 
-void Store::GivePlaceBack(bool tasks, std::int64_t entries) {
+void Store::Impl::GivePlaceBack(bool tasks, std::int64_t entries) {
   parked_entries_.fetch_sub(entries, std::memory_order_acq_rel);
   (tasks ? parked_tasks_ : parked_threads_).fetch_sub(1, std::memory_order_acq_rel);
 }
 
 // Forks
 
-void Store::BeforeFork() {
+void Store::Impl::BeforeFork() {
   mutex_.lock();
-  for (const auto& server : EveryServer()) server->BeforeFork();
+  for (const auto& server : EveryServer()) server->impl().BeforeFork();
 }
 
-void Store::AfterForkInParent() {
-  for (const auto& server : EveryServer()) server->AfterForkInParent();
+void Store::Impl::AfterForkInParent() {
+  for (const auto& server : EveryServer()) server->impl().AfterForkInParent();
   mutex_.unlock();
 }
 
-void Store::AfterForkInChild() {
+void Store::Impl::AfterForkInChild() {
   static_cast<void>(refresher_.release());  // the parent's
   await_names_.clear();
   refreshing_.store(false);
   parked_threads_.store(0);
   parked_tasks_.store(0);
   parked_entries_.store(0);
-  for (const auto& server : EveryServer()) server->AfterForkInChild();
+  for (const auto& server : EveryServer()) server->impl().AfterForkInChild();
   mutex_.unlock();
 }
+
+// The handle
+
+Store::Store(const ShimType& type, StoreOptions options)
+    : impl_(std::make_unique<Impl>(*this, type, std::move(options))) {}
+
+Store::~Store() = default;
+
+const std::string& Store::name() const noexcept { return impl_->name(); }
+
+const std::string& Store::kind() const noexcept { return impl_->kind(); }
+
+const Capabilities& Store::capabilities() const noexcept { return impl_->capabilities(); }
+
+Shim& Store::shim() const noexcept { return impl_->shim(); }
+
+std::shared_ptr<const StoreOptions> Store::options() const { return impl_->options(); }
+
+std::vector<std::string> Store::replicas() { return impl_->replicas(); }
+
+Mode Store::mode() const { return impl_->mode(); }
+
+Duration Store::timeout() const { return impl_->timeout(); }
+
+bool Store::hashes_keys() const { return impl_->hashes_keys(); }
+
+Result<void> Store::AgreeOnEnvelopes(const std::optional<std::string>& keys) { return impl_->AgreeOnEnvelopes(keys); }
+
+Result<WriteId> Store::MakeWriteId(std::string_view key, Version version) const {
+  return impl_->MakeWriteId(key, std::move(version));
+}
+
+std::shared_ptr<Server> Store::UseServer(const StoreOptions& options, const std::any& target, std::string address) {
+  return impl_->UseServer(options, target, std::move(address));
+}
+
+std::shared_ptr<Lead> Store::NameServer(const StoreOptions& options, const std::any& target, std::string address) {
+  return impl_->NameServer(options, target, std::move(address));
+}
+
+std::shared_ptr<Lead> Store::Reach(const std::shared_ptr<Lead>& before, const StoreOptions& options,
+                                   const std::any& target, std::string address, int descriptor) {
+  return impl_->Reach(before, options, target, std::move(address), descriptor);
+}
+
+std::vector<std::shared_ptr<Server>> Store::Servers(bool own) { return impl_->Servers(own); }
+
+std::vector<std::string> Store::Gone(bool own) { return impl_->Gone(own); }
+
+std::string Store::Undiscovered(bool own) const { return impl_->Undiscovered(own); }
+
+std::shared_ptr<Server> Store::ServerAt(std::string_view address) const { return impl_->ServerAt(address); }
 
 }  // namespace antipode

@@ -10,6 +10,7 @@
 #include "antipode/store.h"
 #include "antipode/testing/isolated.h"
 #include "store/registry.h"
+#include "store/store_impl.h"
 #include "testing/cases.h"
 
 namespace antipode::testing {
@@ -129,7 +130,7 @@ OtherRegistry::OtherRegistry() : before_(ReplaceRegistry(std::make_shared<Regist
 
 OtherRegistry::~OtherRegistry() {
   const auto mine = ReplaceRegistry(std::static_pointer_cast<Registry>(before_));
-  for (const auto& store : mine->All()) store->Retire();
+  for (const auto& store : mine->All()) store->impl().Retire();
 }
 
 Lineage UnheardOf(const StoreUnderTest& store, const Lineage& lineage) {

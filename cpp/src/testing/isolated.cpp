@@ -11,6 +11,7 @@
 #include "engine/completions.h"
 #include "scope/context.h"
 #include "store/registry.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 
@@ -29,7 +30,7 @@ Isolated::~Isolated() {
   BarrierLog::End();
   Completions::Instance().End();  // nothing that one test left goes on in the next
   const std::shared_ptr<Registry> mine = ReplaceRegistry(std::static_pointer_cast<Registry>(registry_before_));
-  for (const auto& store : mine->All()) store->Retire();
+  for (const auto& store : mine->All()) store->impl().Retire();
   Repeats::Instance().End();
   records::Forget();
   history::Forget();

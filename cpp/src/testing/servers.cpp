@@ -3,6 +3,7 @@
 
 #include "antipode/store.h"
 #include "engine/discovery.h"
+#include "store/store_impl.h"
 #include "testing/cases.h"
 #include "testing/relay.h"
 
@@ -25,7 +26,7 @@ class Named {
     for (const auto& server : found->Servers()) targets_.push_back(server->target());
     discovery::refresh.store(Duration::zero());
     discovery::retry.store(Duration::zero());
-    Store::Check(found->ListBy([this]() -> Result<Targets> {
+    Store::Check(found->impl().ListBy([this]() -> Result<Targets> {
       const std::lock_guard<std::mutex> lock(mutex_);
       return targets_;
     }).ok(), "the function is refused");
@@ -38,7 +39,7 @@ class Named {
     discovery::retry.store(retry_);
     discovery::stands.store(stands_);
     // Nobody calls back here any more.
-    static_cast<void>(registered_->ListBy([all = all()]() -> Result<Targets> { return all; }));
+    static_cast<void>(registered_->impl().ListBy([all = all()]() -> Result<Targets> { return all; }));
   }
 
   Targets all() const {

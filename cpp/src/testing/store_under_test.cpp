@@ -6,6 +6,7 @@
 #include "antipode/scope.h"
 #include "antipode/store.h"
 #include "base/time.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 namespace {
@@ -106,7 +107,7 @@ void StoreUnderTest::Until(const std::function<bool()>& condition, const std::st
 
 std::int64_t StoreUnderTest::Parked() const {
   const auto store = FindStore(name);
-  return store.ok() ? (*store)->parked() : 0;
+  return store.ok() ? (*store)->impl().parked() : 0;
 }
 
 }  // namespace antipode::testing

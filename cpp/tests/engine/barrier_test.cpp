@@ -10,6 +10,7 @@
 #include "antipode/scope.h"
 #include "engine/fakes.h"
 #include "environment.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 namespace {
@@ -443,7 +444,7 @@ TEST_F(BarrierTest, WhatJoinsTheScopeWhileABarrierWaitsIsNotWaitedFor) {
                 })});
   const Scope scope{Lineage(first)};
   auto waiting = BarrierAsync(Proceeding(30s));
-  Until([] { return FindStore("posts").value()->parked() == 1; });
+  Until([] { return FindStore("posts").value()->impl().parked() == 1; });
   scope->Append(At("posts", "f", 1));
   *there = true;
   EXPECT_TRUE(waiting.get().satisfied());

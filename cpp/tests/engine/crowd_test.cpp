@@ -7,6 +7,8 @@
 
 #include "antipode/scope.h"
 #include "engine/log_test.h"
+#include "store/server.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 namespace {
@@ -127,7 +129,7 @@ TEST_F(LogTest, AtMostSoManyPark) {
   Set(words);
   std::vector<std::thread> threads;
   for (int n = 0; n < 3; ++n) threads.emplace_back([&] { EXPECT_TRUE(Barrier(Upto(1), Proceeding(30s)).satisfied()); });
-  Until([&] { return store_->parked() == 3; });
+  Until([&] { return store_->impl().parked() == 3; });
   auto first = BarrierAsync(Upto(1), Proceeding(30s));
   auto second = BarrierAsync(Upto(1), Proceeding(30s));
   const TimePoint began = Clock::now();
@@ -139,7 +141,7 @@ TEST_F(LogTest, AtMostSoManyPark) {
   log_->Move(1);
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(first.get().satisfied() && second.get().satisfied());
-  EXPECT_EQ(store_->parked(), 0);
+  EXPECT_EQ(store_->impl().parked(), 0);
 }
 
 // BAR-32, BAR-41: each callback once; the time is for a machine that is not loaded, here it is only printed.
@@ -153,7 +155,7 @@ TEST_F(LogTest, TenThousandCallbacksAreReleasedTogether) {
       ++called;
     });
   }
-  Until([&] { return store_->parked() == kMany; });
+  Until([&] { return store_->impl().parked() == kMany; });
   const int before = fake_->asked;
   log_->Move(kMany);
   Until([&] { return fake_->asked > before; });
@@ -161,7 +163,7 @@ TEST_F(LogTest, TenThousandCallbacksAreReleasedTogether) {
   Until([&] { return called == kMany; });
   std::printf("10000 callbacks were released in %.1f ms\n", Seconds(Clock::now() - began) * 1000);
   EXPECT_EQ(satisfied, kMany);
-  EXPECT_EQ(store_->parked(), 0);
+  EXPECT_EQ(store_->impl().parked(), 0);
 }
 
 // BAR-32.
@@ -172,7 +174,7 @@ TEST_F(LogTest, ACancelledBarrierIsAnsweredOnceAndGivesItsPlaceUp) {
     ++called;
     promise.set_value(std::move(result));
   });
-  Until([&] { return store_->parked() == 1; });
+  Until([&] { return store_->impl().parked() == 1; });
   waiter.Cancel();
   const BarrierResult result = promise.get_future().get();
   EXPECT_EQ(result.store("log").verdict, Verdict::kTimedOut);
@@ -183,8 +185,8 @@ TEST_F(LogTest, ACancelledBarrierIsAnsweredOnceAndGivesItsPlaceUp) {
   log_->Move(1);
   EXPECT_TRUE(Barrier(Upto(1), Proceeding(20s)).satisfied());
   EXPECT_EQ(called, 1);
-  EXPECT_EQ(store_->parked(), 0);
-  EXPECT_FALSE(server_->ProbedSince("e1")) << "nobody goes on asking for what was cancelled";
+  EXPECT_EQ(store_->impl().parked(), 0);
+  EXPECT_FALSE(server_->impl().ProbedSince("e1")) << "nobody goes on asking for what was cancelled";
 }
 
 // BAR-31: nothing may block on the thread that ends all barriers.
@@ -245,7 +247,7 @@ TEST_F(LogTest, SixteenThreadsOfBarriers) {
   ended = true;
   mover.join();
   EXPECT_GT(passed, 500);
-  Until([&] { return store_->parked() == 0; });
+  Until([&] { return store_->impl().parked() == 0; });
 }
 
 }  // namespace

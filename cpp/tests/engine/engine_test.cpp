@@ -7,6 +7,8 @@
 #include "antipode/scope.h"
 #include "antipode/shim/write.h"
 #include "engine/log_test.h"
+#include "store/server.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 TEST_F(LogTest, OnePollerHoweverManyBarriersWait) {
   std::vector<std::future<BarrierResult>> waits;
   for (std::uint64_t n = 1; n <= 100; ++n) waits.push_back(BarrierAsync(Upto(n), Proceeding(30s)));
-  Until([&] { return store_->parked() == 100; });
+  Until([&] { return store_->impl().parked() == 100; });
   Until([&] { return fake_->asked >= 8; });  // past the first, quick polls: what is measured is the steady state
   const int before = fake_->asked;
   const TimePoint began = Clock::now();
@@ -23,7 +25,7 @@ TEST_F(LogTest, OnePollerHoweverManyBarriersWait) {
   EXPECT_LE(10 / Seconds(Clock::now() - began), 25.0);
   log_->Move(100);
   for (auto& wait : waits) EXPECT_TRUE(wait.get().satisfied());
-  EXPECT_EQ(store_->parked(), 0);
+  EXPECT_EQ(store_->impl().parked(), 0);
 }
 
 // BAR-41.
@@ -42,10 +44,10 @@ TEST_F(LogTest, AReleaseWakesOnlyThoseWhosePositionIsReached) {
     const std::lock_guard<std::mutex> lock(mutex);
     return passed == wanted;
   };
-  Until([&] { return store_->parked() == 3; });
+  Until([&] { return store_->impl().parked() == 3; });
   log_->Move(20);
   Until([&] { return are({10, 20}); });
-  EXPECT_EQ(server_->Waiting(), 1U);
+  EXPECT_EQ(server_->impl().Waiting(), 1U);
   log_->Move(30);
   Until([&] { return are({10, 20, 30}); });
   for (std::thread& thread : threads) thread.join();

@@ -10,6 +10,7 @@
 #include "antipode/messages.h"
 #include "diagnostics/following.h"
 #include "engine/followed_reads_test.h"
+#include "store/server.h"
 
 namespace antipode::testing {
 namespace {
@@ -295,7 +296,7 @@ TEST_F(FollowedReadsTest, WaitsThatTimedOutBeforeAreNoFindingOfALaterRead) {
   }
   BarrierOptions patient = Proceeding(20s);
   std::thread crowd([&] { static_cast<void>(Barrier(Lineage(Object("posts", "another")), patient)); });
-  Until([&] { return store->Servers().front()->Waiting() > 0; });
+  Until([&] { return store->Servers().front()->impl().Waiting() > 0; });
   fake->Set([](Span<const WriteId> ids, Server&) {
     std::vector<Visibility> answers;
     for (const WriteId& id : ids) {
@@ -331,7 +332,7 @@ TEST_F(FollowedReadsTest, WhatIsGivenUpInTheBackgroundIsNoTimeoutOfABarrier) {
   following::SetFollowFor(30s);
   Be(Mode::kEnforce);
   std::thread crowd([&] { static_cast<void>(Barrier(Lineage(Object("posts", "another")), Proceeding(20s))); });
-  Until([&] { return store->Servers().front()->Waiting() > 0; });
+  Until([&] { return store->Servers().front()->impl().Waiting() > 0; });
   fake->Set(Later(100ms));
   EXPECT_TRUE(Barrier(Lineage(Object("posts", "k")), Proceeding(20s)).satisfied());
   crowd.join();

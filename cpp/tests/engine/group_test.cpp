@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/log_test.h"
+#include "store/server.h"
 
 namespace antipode::testing {
 namespace {
@@ -38,7 +39,7 @@ class GroupTest : public EngineTest {
 
   Server& first() { return *servers_[0]; }
   Server& second() { return *servers_[1]; }
-  std::uint64_t Generation(int which) { return servers_[static_cast<std::size_t>(which)]->generation(); }
+  std::uint64_t Generation(int which) { return servers_[static_cast<std::size_t>(which)]->impl().generation(); }
 
   const std::shared_ptr<std::atomic<bool>> hold_ = std::make_shared<std::atomic<bool>>(true);
   const std::shared_ptr<Group> group_ = std::make_shared<Group>(1s);
@@ -87,8 +88,8 @@ TEST_F(GroupTest, WhatDoesNotStandIsOpenedOnceAndAskedForAtOnce_BAR_63) {
   EXPECT_TRUE(Settle(1, now, Generation(1)));
   EXPECT_FALSE(group_->Conclude());
   EXPECT_TRUE(needs_[0]->parked);
-  EXPECT_EQ(first().Waiting(), 1U);
-  EXPECT_EQ(second().Waiting(), 0U);
+  EXPECT_EQ(first().impl().Waiting(), 1U);
+  EXPECT_EQ(second().impl().Waiting(), 0U);
   EXPECT_FALSE(needs_[0]->repeats) << "its data may be others";
   EXPECT_TRUE(Settle(0, now + 10s, Generation(0)));
   EXPECT_FALSE(group_->Conclude()) << "the other's proof is older than the moment allows";
@@ -108,7 +109,7 @@ TEST_F(GroupTest, AllThatDoesNotStandIsOpenedInOneStep_BAR_63) {
   second().Reset();
   EXPECT_FALSE(group_->Conclude());
   EXPECT_FALSE(group_->Conclude()) << "they are open";
-  EXPECT_EQ(first().Waiting() + second().Waiting(), 2U);
+  EXPECT_EQ(first().impl().Waiting() + second().impl().Waiting(), 2U);
   EXPECT_FALSE(Settle(0, now, Generation(0)));
   EXPECT_TRUE(Settle(1, now, Generation(1)));
   EXPECT_TRUE(group_->Conclude());
@@ -136,9 +137,9 @@ TEST_F(GroupTest, WhatIsGivenUpBeforeItIsParkedAgainIsNotCounted_BAR_63) {
   needs_[0]->parked = true;  // it was, before it was settled
   needs_[0]->Open(now);
   group_->GiveUp();
-  EXPECT_EQ(first().Waiting(), 0U);
-  EXPECT_FALSE(first().Park(*needs_[0])) << "its barrier is over";
-  EXPECT_EQ(first().Waiting(), 0U);
+  EXPECT_EQ(first().impl().Waiting(), 0U);
+  EXPECT_FALSE(first().impl().Park(*needs_[0])) << "its barrier is over";
+  EXPECT_EQ(first().impl().Waiting(), 0U);
 }
 
 // A need that was settled by what others had asked for is as old as that, and the moment is now.

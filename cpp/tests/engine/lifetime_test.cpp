@@ -5,6 +5,8 @@
 
 #include "engine/log_test.h"
 #include "engine/waiters.h"
+#include "store/server.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 namespace {
@@ -24,10 +26,10 @@ TEST_F(LogTest, AForkedChildBeginsWithoutPollersAndProofs) {
   log_->Move(5);
   ASSERT_TRUE(Barrier(Upto(5)).satisfied());
   auto parked = BarrierAsync(Upto(6), Proceeding(60s));
-  Until([&] { return store_->parked() == 1; });
+  Until([&] { return store_->impl().parked() == 1; });
   const pid_t child = fork();
   if (child == 0) {
-    bool good = !server_->Holds("e1", 5) && store_->parked() == 0;
+    bool good = !server_->impl().Holds("e1", 5) && store_->impl().parked() == 0;
     log_->applied = 7;
     good = good && Barrier(Upto(7), Proceeding(20s)).satisfied() &&
            BarrierAsync(Upto(7), Proceeding(20s)).get().satisfied();
@@ -46,7 +48,7 @@ TEST_F(LogTest, TheThreadEndsWhenNobodyWaits) {
   SetLinger(50ms);
   log_->Move(1);
   ASSERT_TRUE(Barrier(Upto(1)).satisfied());
-  Until([&] { return !server_->Asking(); });
+  Until([&] { return !server_->impl().Asking(); });
   log_->Move(2);
   EXPECT_TRUE(Barrier(Upto(2), Proceeding(20s)).satisfied()) << "and begins again for the next";
   SetLinger(10s);
@@ -55,13 +57,13 @@ TEST_F(LogTest, TheThreadEndsWhenNobodyWaits) {
 TEST_F(LogTest, ShutdownAnswersWhoWaitsAndABarrierAfterItBeginsAnew) {
   auto waiting = BarrierAsync(Upto(1), Proceeding(60s));
   std::thread blocked([&] { EXPECT_FALSE(Barrier(Upto(1), Proceeding(60s)).satisfied()); });
-  Until([&] { return store_->parked() == 2; });
+  Until([&] { return store_->impl().parked() == 2; });
   const TimePoint began = Clock::now();
   Shutdown();
   EXPECT_EQ(waiting.get().store("log").verdict, Verdict::kTimedOut);
   blocked.join();
   EXPECT_LT(Clock::now() - began, 30s);
-  EXPECT_FALSE(server_->Asking());
+  EXPECT_FALSE(server_->impl().Asking());
   log_->Move(1);
   EXPECT_TRUE(Barrier(Upto(1), Proceeding(20s)).satisfied());
 }

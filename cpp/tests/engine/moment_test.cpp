@@ -13,6 +13,8 @@
 #include "antipode/scope.h"
 #include "engine/free_path.h"
 #include "engine/log_test.h"
+#include "store/server.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 namespace {
@@ -103,10 +105,10 @@ class MomentTest : public EngineTest {
     Until([&] { return Shown(); }, 60s);
   }
 
-  bool Proved() const { return Of(there_).ProofOf("e1", 5).has_value(); }
+  bool Proved() const { return Of(there_).impl().ProofOf("e1", 5).has_value(); }
 
   // What the first one showed is settled: its answer came back.
-  bool Shown() const { return Of(there_).Waiting() == 0; }
+  bool Shown() const { return Of(there_).impl().Waiting() == 0; }
 
   SettingWords words_;
   ReplicaPtr there_;
@@ -175,7 +177,7 @@ TEST_P(MomentOf, WhatWasGoneWhenItWasAskedForAgainIsOfAnotherMoment_BAR_63) {
   const TimePoint shown_at = there_->Asked().back();
   Until([&] { return Clock::now() > shown_at + 100ms; });
   late_->applied = 5;
-  Until([&] { return Of(late_).Waiting() == 0 && Of(there_).Waiting() == 1; }, 60s);
+  Until([&] { return Of(late_).impl().Waiting() == 0 && Of(there_).impl().Waiting() == 1; }, 60s);
   const std::size_t asked = there_->Times();
   Until([&] { return there_->Times() >= asked + 3; }, 60s);
   late_->applied = 0;
@@ -219,9 +221,9 @@ TEST_F(MomentTest, WhoIsToldOfAShutdownAsksForNothingAgain_BAR_63) {
   const auto servers = store_->Servers();
   auto waiting = BarrierAsync(wanted_, Proceeding(60s));
   UntilBothWereAsked();
-  store_->Retire();
+  store_->impl().Retire();
   EXPECT_FALSE(waiting.get().satisfied());
-  for (const auto& server : servers) EXPECT_FALSE(server->Asking()) << server->address();
+  for (const auto& server : servers) EXPECT_FALSE(server->impl().Asking()) << server->address();
 }
 
 // Its own answer is the moment.
@@ -238,10 +240,10 @@ TEST_F(MomentTest, AnAnswerIsAsOldAsItsQuestion_BAR_34) {
   Start({slow}, 500ms);
   EXPECT_TRUE(Passes());
   const TimePoint asked_at = slow->Asked().front();
-  const auto proof = Of(slow).ProofOf("e1", 5);
+  const auto proof = Of(slow).impl().ProofOf("e1", 5);
   ASSERT_TRUE(proof);
-  EXPECT_TRUE(Of(slow).StillHolds(*proof, asked_at + 490ms, 500ms));
-  EXPECT_FALSE(Of(slow).StillHolds(*proof, asked_at + 520ms, 500ms));
+  EXPECT_TRUE(Of(slow).impl().StillHolds(*proof, asked_at + 490ms, 500ms));
+  EXPECT_FALSE(Of(slow).impl().StillHolds(*proof, asked_at + 520ms, 500ms));
 }
 
 // Each server shows it once more behind the last of them.
@@ -281,7 +283,7 @@ TEST_F(MomentTest, CallbacksAreReleasedByTheSameRule_BAR_32) {
   Of(there_).Reset();
   late_->applied = 5;
   for (auto& each : waiting) EXPECT_FALSE(each.get().satisfied());
-  EXPECT_EQ(store_->parked(), 0);
+  EXPECT_EQ(store_->impl().parked(), 0);
 }
 
 // The server is loading other data, and has shown the write before.
@@ -320,7 +322,7 @@ TEST_F(MomentTest, TheProofThatIsKeptIsOfTheServersOfTheEnd_BAR_35_BAR_65) {
   EXPECT_TRUE(is_free());
   Of(late).Reset();
   EXPECT_FALSE(is_free());
-  store_->Retire();  // its thread calls what stands here
+  store_->impl().Retire();  // its thread calls what stands here
 }
 
 // Two such proofs might never have stood at one moment.
@@ -361,7 +363,7 @@ TEST_F(MomentTest, APlaceThatIsRefusedSaysSoAndNothingElse_BAR_39) {
   const Lineage both(std::vector<WriteId>{At("other", "e1", 5), At("log", "e1", 5)});
   EXPECT_TRUE(Barrier(Lineage(At("other", "e1", 5)), Proceeding(60s)).satisfied());
   std::thread waiting([&] { EXPECT_TRUE(Passes()); });
-  Until([&] { return store_->parked() == 1; }, 60s);
+  Until([&] { return store_->impl().parked() == 1; }, 60s);
   const BarrierResult refused = Barrier(both, Proceeding(30s).RequireComplete());
   EXPECT_FALSE(refused.satisfied());
   EXPECT_NE(refused.Explain().find("overloaded"), std::string::npos) << refused.Explain();

@@ -16,6 +16,8 @@
 #include "engine/judgement.h"
 #include "engine/log_test.h"
 #include "engine/waiting.h"
+#include "store/server.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 namespace {
@@ -58,7 +60,7 @@ class PresentServersTest : public EngineTest {
     EXPECT_TRUE(group->Parked());
     const Visibility shown = Visibility::Visible();
     for (Need& need : group->needs) {
-      const Proof proof{Clock::now(), need.server->generation()};
+      const Proof proof{Clock::now(), need.server->impl().generation()};
       group->Settle(need, &shown, &proof);
     }
     return group;
@@ -88,7 +90,7 @@ class PresentServersFormsTest : public PresentServersTest, public ::testing::Wit
   // The same, and it is parked.
   std::future<BarrierResult> Parked(const BarrierOptions& options) const {
     auto waiting = Wait(options);
-    Until([&] { return store_->parked() == 1; }, 60s);
+    Until([&] { return store_->impl().parked() == 1; }, 60s);
     return waiting;
   }
 
@@ -115,7 +117,7 @@ TEST_P(PresentServersFormsTest, AServerThatJoinsWhileABarrierWaitsIsWaitedFor) {
   EXPECT_TRUE(result.complete()) << result.Explain();
   EXPECT_EQ(Judged(result), (Names{"late", "joined"}));
   EXPECT_GE(result.waited(), waited);
-  EXPECT_EQ(store_->parked(), 0);
+  EXPECT_EQ(store_->impl().parked(), 0);
 }
 
 // BAR-65: under the barrier's own deadline.
@@ -171,7 +173,7 @@ TEST_P(PresentServersFormsTest, ServersThatChangeUntilTheDeadlineAreNoPass) {
   EXPECT_EQ(result.store("s").verdict, Verdict::kTimedOut);
   EXPECT_GE(Clock::now() - began, 490ms);
   EXPECT_GT(count, 2);
-  store_->Retire();  // its threads call what stands here
+  store_->impl().Retire();  // its threads call what stands here
 }
 
 // BAR-65, BAR-59: in a sentence.
@@ -222,7 +224,7 @@ TEST_P(PresentServersFormsTest, ALookSpeaksOfTheServersOfItsEnd) {
   const BarrierResult result = Wait(Proceeding(0s)).get();
   EXPECT_FALSE(result.satisfied());
   EXPECT_EQ(result.store("s").verdict, Verdict::kNotYet);
-  store_->Retire();
+  store_->impl().Retire();
 }
 
 // BAR-65: what left is no more waited for by a barrier that asks there once more (BAR-63) for what it had seen.
@@ -237,7 +239,7 @@ TEST_F(PresentServersTest, AServerThatLeftKeepsNobodyWhoComesBack) {
     return Answers(std::move(answers));
   });
   const auto has_left = std::make_shared<std::atomic<bool>>(false);
-  const auto listed = store_->ListBy([leaves, late = late_, has_left]() -> Result<Targets> {
+  const auto listed = store_->impl().ListBy([leaves, late = late_, has_left]() -> Result<Targets> {
     return has_left->load() ? Targets{late} : Targets{leaves, late};
   });
   ASSERT_TRUE(listed.ok());
@@ -245,13 +247,13 @@ TEST_F(PresentServersTest, AServerThatLeftKeepsNobodyWhoComesBack) {
   ASSERT_EQ(servers.size(), 2U);
   auto other = BarrierAsync(Lineage(Object("s", "another")), Proceeding(60s));
   auto waiting = BarrierAsync(Lineage(Object("s", "k")), Proceeding(60s));
-  Until([&] { return servers.front()->Waiting() == 1 && servers.back()->Waiting() == 2; }, 60s);
+  Until([&] { return servers.front()->impl().Waiting() == 1 && servers.back()->impl().Waiting() == 2; }, 60s);
   leaves->Set(Always(Visibility::NotYet()));
   *has_left = true;
   const Duration refresh = discovery::refresh.exchange(Duration::zero());
   Until([&] { return store_->Servers().size() == 1; }, 60s);
   discovery::refresh.store(refresh);
-  Until([&] { return servers.front()->Waiting() == 0; }, 60s);  // the other one was told that it left
+  Until([&] { return servers.front()->impl().Waiting() == 0; }, 60s);  // the other one was told that it left
   std::this_thread::sleep_for(300ms);
   late_->Set(Always(Visibility::Visible()));
   ASSERT_EQ(waiting.wait_for(30s), std::future_status::ready);
@@ -267,13 +269,13 @@ TEST_F(PresentServersTest, ACallbackIsCancelledInItsSecondWait) {
   std::promise<BarrierResult> promise;
   Waiter waiter = BarrierAsync(Lineage(Object("s", "k")), Proceeding(60s),
                                [&](BarrierResult came) { promise.set_value(std::move(came)); });
-  Until([&] { return store_->parked() == 1; }, 60s);
+  Until([&] { return store_->impl().parked() == 1; }, 60s);
   Use(joined_);
   late_->Set(Always(Visibility::Visible()));
   Until([&] { return joined_->asked >= 2; }, 60s);
   waiter.Cancel();
   EXPECT_FALSE(promise.get_future().get().satisfied());
-  EXPECT_EQ(store_->parked(), 0);
+  EXPECT_EQ(store_->impl().parked(), 0);
 }
 
 // BAR-32, BAR-65: though each server had shown the write by then, and whether another one joined meanwhile or not.
@@ -284,7 +286,7 @@ TEST_F(PresentServersTest, ACallbackThatIsCancelledBeforeItsResultIsThereIsNoPas
     std::promise<BarrierResult> promise;
     Waiter waiter = BarrierAsync(Lineage(Object("s", "k")), Proceeding(60s),
                                  [&](BarrierResult came) { promise.set_value(std::move(came)); });
-    Until([&] { return late_->asked > 0 && store_->parked() == 1; }, 60s);
+    Until([&] { return late_->asked > 0 && store_->impl().parked() == 1; }, 60s);
     std::promise<void> is_busy;
     std::promise<void> goes_on;
     BarrierAsync(Lineage(), Proceeding(60s), [&](const BarrierResult&) {
@@ -300,7 +302,7 @@ TEST_F(PresentServersTest, ACallbackThatIsCancelledBeforeItsResultIsThereIsNoPas
     const BarrierResult result = promise.get_future().get();
     EXPECT_FALSE(result.satisfied()) << result.Explain();
     EXPECT_NE(result.store("s").reason.find("cancelled"), std::string::npos) << result.Explain();
-    EXPECT_EQ(store_->parked(), 0);
+    EXPECT_EQ(store_->impl().parked(), 0);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "antipode/scope.h"
 #include "base/observers.h"
 #include "engine/log_test.h"
+#include "store/server.h"
 
 namespace antipode::testing {
 namespace {
@@ -36,7 +37,7 @@ TEST_F(LogTest, TheFreePathAsksNothingAndExpires) {
   });
   // A question from before may be answered behind the expiry: then the next one is waited for.
   Until([&] {
-    const bool expired = !server_->Holds("e1", 5);
+    const bool expired = !server_->impl().Holds("e1", 5);
     const int asked = fake_->asked;
     return Barrier().satisfied() && expired && fake_->asked > asked;
   });
@@ -109,10 +110,10 @@ class DroppedProofs : public LogTest {
     log_->Move(10);
     const Scope scope(Upto(10));
     ASSERT_TRUE(Barrier(Proceeding(20s)).satisfied());
-    ASSERT_TRUE(server_->Holds("e1", 10));
+    ASSERT_TRUE(server_->impl().Holds("e1", 10));
     change();
     EXPECT_FALSE(Barrier(Upto(11), Proceeding(300ms)).satisfied());
-    EXPECT_FALSE(server_->Holds("e1", 10));
+    EXPECT_FALSE(server_->impl().Holds("e1", 10));
     EXPECT_FALSE(Barrier(Proceeding(300ms)).satisfied()) << "the scope's own proof is gone, too";
   }
 };
@@ -136,7 +137,7 @@ TEST_F(LogTest, AServerThatBreaksOffLosesItsProofs) {
   const Ask answer = fake_->Get();
   fake_->Set(Down());
   EXPECT_FALSE(Barrier(Upto(11), Proceeding(50ms)).satisfied());
-  EXPECT_FALSE(server_->Holds("e1", 10));
+  EXPECT_FALSE(server_->impl().Holds("e1", 10));
   fake_->Set(answer);
   EXPECT_TRUE(Barrier(Upto(10), Proceeding(20s)).satisfied());
 }
@@ -190,7 +191,7 @@ TEST_F(OvertakenAnswer, LetsNothingPassAndIsAskedForAgain) {
   Replace(5);
   Until([&] { return fake_->asked >= 3; });
   EXPECT_EQ(waiting.wait_for(0ms), std::future_status::timeout);
-  EXPECT_FALSE(server_->Holds("e1", 10));
+  EXPECT_FALSE(server_->impl().Holds("e1", 10));
   log_->Move(10);
   EXPECT_TRUE(waiting.get().satisfied());
 }
@@ -201,9 +202,9 @@ TEST_F(OvertakenAnswer, LeavesNoProof) {
   EXPECT_TRUE(waiting.get().satisfied());
   EXPECT_GE(fake_->asked, 2) << "the verdict is that of a second question";
   server_->Reset();
-  EXPECT_FALSE(server_->Holds("e1", 10));
+  EXPECT_FALSE(server_->impl().Holds("e1", 10));
   EXPECT_TRUE(Barrier(Upto(10), Proceeding(20s)).satisfied());
-  EXPECT_TRUE(server_->Holds("e1", 10)) << "what is asked for after a reset is believed";
+  EXPECT_TRUE(server_->impl().Holds("e1", 10)) << "what is asked for after a reset is believed";
 }
 
 // And a look that was answered so looks again, rather than fail by what was before.

@@ -13,6 +13,7 @@
 #include "antipode/shim/lead.h"
 #include "engine/discovery.h"
 #include "engine/log_test.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 namespace {
@@ -308,7 +309,7 @@ TEST_F(ReachedTest, AServerThatJoinsWhileABarrierWaitsIsJudged) {
   const Scope scope{Lineage(At("s", "e1", 7))};
   std::optional<bool> is_satisfied;
   std::thread joins([&] {
-    Until([&] { return store_->parked() > 0; }, 60s);
+    Until([&] { return store_->impl().parked() > 0; }, 60s);
     store_->UseServer(options_, std::any(old_));
     log->Move(7);
   });
@@ -334,9 +335,9 @@ TEST_F(ReachedTest, AServerThatAWrapNamesIsJudgedWhereNobodyHadWrapped) {
   const int asked = named_->asked;
   EXPECT_TRUE(Barrier(Proceeding(60s)).satisfied());
   EXPECT_EQ(named_->asked, asked) << "it is free";
-  const std::uint64_t before = store_->generation();
+  const std::uint64_t before = store_->impl().generation();
   const auto lead = store_->NameServer(options_, std::any(old_), "old");
-  EXPECT_GT(store_->generation(), before);
+  EXPECT_GT(store_->impl().generation(), before);
   EXPECT_FALSE(Barrier(Proceeding(100ms)).satisfied());
   EXPECT_THAT(Judged(), ElementsAre("named", "other", "old"));
 }

@@ -6,6 +6,7 @@
 
 #include "engine/fakes.h"
 #include "engine/renewal_age.h"
+#include "store/server.h"
 
 namespace antipode::testing {
 namespace {
@@ -116,7 +117,7 @@ TEST_F(RenewalTest, TheOneThatIsThereAnswersUntilTheNextOneStands_BAR_69) {
   for (int times = 0; times < 20; ++times) EXPECT_TRUE(Asked());
   EXPECT_EQ(Opened().size(), 1U);
   EXPECT_EQ(Next().size(), 0U);
-  const std::uint64_t generation = server_->generation();
+  const std::uint64_t generation = server_->impl().generation();
   const std::thread::id asks = Opened().front().lock()->opened_by;
   renewal::more_age = Duration::zero();  // what is opened next is not to be begun by this
   address->holds = false;
@@ -125,7 +126,7 @@ TEST_F(RenewalTest, TheOneThatIsThereAnswersUntilTheNextOneStands_BAR_69) {
   const auto next = Next().front().lock();
   ASSERT_TRUE(next);
   EXPECT_NE(next->opened_by, asks);
-  EXPECT_GT(server_->generation(), generation) << "what the old one proved is dropped (BAR-33)";
+  EXPECT_GT(server_->impl().generation(), generation) << "what the old one proved is dropped (BAR-33)";
   EXPECT_EQ(Opened().size(), 1U);
   EXPECT_EQ(address->begun, 1);
 }
@@ -173,7 +174,7 @@ TEST_F(RenewalTest, OneThatCannotBeOpenedIsNoSilence_BAR_69) {
   address->holds = false;
   Begin();
   for (int times = 0; times < 20; ++times) EXPECT_TRUE(Asked());
-  EXPECT_EQ(server_->Down(), "");
+  EXPECT_EQ(server_->impl().Down(), "");
   EXPECT_EQ(address->begun, 1) << "it is not tried again and again";
   EXPECT_EQ(Opened().size(), 1U);
   GrowOld(0s);
@@ -184,7 +185,7 @@ TEST_F(RenewalTest, OneThatCannotBeOpenedIsNoSilence_BAR_69) {
 // The server was given up while it was opened.
 TEST_F(RenewalTest, OneThatNobodyWantsAnyMoreIsClosed_BAR_69) {
   Begin();
-  std::thread retiring([&] { server_->Retire(); });
+  std::thread retiring([&] { server_->impl().Retire(); });
   Until([&] { return Opened().front().expired(); });
   address->holds = false;
   retiring.join();

@@ -19,6 +19,8 @@
 #include "engine/fakes.h"
 #include "engine/renewal_age.h"
 #include "environment.h"
+#include "store/server.h"
+#include "store/store_impl.h"
 
 namespace antipode::testing {
 namespace {
@@ -60,9 +62,9 @@ class LogServers : public EngineTest {
   void ExpectWhole() {
     Until([&] { return Barrier(Lineages(), Proceeding(1s)).satisfied(); }, 60s);
     for (const auto& server : store_->Servers()) {
-      Until([&] { return server->Waiting() == 0; }, 60s);
+      Until([&] { return server->impl().Waiting() == 0; }, 60s);
     }
-    EXPECT_EQ(store_->parked(), 0);
+    EXPECT_EQ(store_->impl().parked(), 0);
   }
 
   std::atomic<std::uint64_t> applied_{0};
@@ -89,7 +91,7 @@ TEST_F(LogServers, ABarrierEndsWhateverHasNoMemory_BAR_61) {
       futures.push_back(blocked_result.get_future());
       for (int each = 0; each < 3; ++each) futures.push_back(BarrierAsync(Lineages(), Proceeding(120s)));
       blocked = std::thread([&] { blocked_result.set_value(Barrier(Lineages(), Proceeding(120s))); });
-      Until([&] { return store_->parked() == 4; }, 60s);
+      Until([&] { return store_->impl().parked() == 4; }, 60s);
       {
         const Fault fault(Lack::kMemory, number, count, "antipode");  // of the threads that ask, and release
         applied_ = 9;
@@ -299,10 +301,10 @@ TEST_F(LogServers, ACallbackThatCannotBeginLeavesNothingParked_BAR_61) {
     }
     if (waiter) waiter->Cancel();
     for (const auto& server : store_->Servers()) {
-      Until([&] { return server->Waiting() == 0; }, 60s);
+      Until([&] { return server->impl().Waiting() == 0; }, 60s);
     }
-    Until([&] { return store_->parked() == 0; }, 60s);
-    EXPECT_EQ(store_->parked(), 0);
+    Until([&] { return store_->impl().parked() == 0; }, 60s);
+    EXPECT_EQ(store_->impl().parked(), 0);
   }
 }
 

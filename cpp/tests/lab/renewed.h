@@ -10,6 +10,7 @@
 #include <string>
 
 #include "../src/engine/renewal_age.h"
+#include "../src/store/server.h"
 #include "../src/testing/relay.h"
 #include "antipode/barrier.h"
 #include "antipode/settings.h"
@@ -54,7 +55,7 @@ inline void ExpectTheNextOneBeside(const std::string& store, int port, const std
   ASSERT_TRUE(server);
   Aging aging;
   while (true) {
-    const std::uint64_t generation = server->generation();
+    const std::uint64_t generation = server->impl().generation();
     const int opened = relay.opened();
     relay.Hold(true);
     aging.Add(kLife - kLife / 20);
@@ -62,8 +63,8 @@ inline void ExpectTheNextOneBeside(const std::string& store, int port, const std
     for (int time = 0; time < 3; ++time) ASSERT_TRUE(passes()) << "whoever waits stands still";
     aging.Add(Duration::zero());
     relay.Hold(false);
-    for (int time = 0; time < 100 && server->generation() == generation; ++time) ASSERT_TRUE(passes());
-    if (server->generation() != generation && relay.opened() == opened + 1) break;
+    for (int time = 0; time < 100 && server->impl().generation() == generation; ++time) ASSERT_TRUE(passes());
+    if (server->impl().generation() != generation && relay.opened() == opened + 1) break;
     aging.Add(kLife);  // the login took longer than it may: this one ends, and the thread that asks opens one
     ASSERT_TRUE(passes());
     aging.Add(Duration::zero());

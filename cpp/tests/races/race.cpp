@@ -6,6 +6,7 @@
 #include "antipode/shim/shim.h"
 #include "engine/server_poller.h"
 #include "engine/waiting.h"
+#include "store/server.h"
 
 namespace antipode {
 namespace {
@@ -132,16 +133,16 @@ std::string Race::Judge() {
   constexpr int kRounds = 8;
   for (int round = 0; round < kRounds; ++round) {
     for (std::size_t which = 0; which < servers_.size(); ++which) {
-      if (servers_[which].server->Waiting() > 0) Ask(which);
+      if (servers_[which].server->impl().Waiting() > 0) Ask(which);
     }
   }
   if (!over_ && wakings_ == 0) return "it sleeps on though all is there (NobodySleepsOn)";
   if (wakings_ > 1) return "it was released twice (WokenOnce)";
   for (std::size_t which = 0; which < servers_.size(); ++which) {
     const Server& server = *servers_[which].server;
-    if (server.Waiting() != 0) return "a server counts who waits, of none";
+    if (server.impl().Waiting() != 0) return "a server counts who waits, of none";
     Replace(which);
-    if (server.Holds("e1", 5)) return "a proof outlives its generation";
+    if (server.impl().Holds("e1", 5)) return "a proof outlives its generation";
   }
   if (!over_) GiveUp();
   if (forgotten_) return "it was released as a pass, which its caller does not see";

@@ -64,6 +64,19 @@ TEST(Contract, AShimIncludesNoOtherShimAndTheCoreNone_SHIM_23) {
   }
 }
 
+TEST(Contract, APublicHeaderIncludesPublicOnesAlone) {
+  const std::string before = "#include \"";
+  int includes = 0;
+  for (const fs::path& header : SourcesIn(Repository() / "cpp/include")) {
+    const std::string text = TextOf(header);
+    for (std::size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1), ++includes) {
+      const std::string name = text.substr(at + before.size(), text.find('"', at + before.size()) - at - before.size());
+      EXPECT_TRUE(fs::exists(Repository() / "cpp/include" / name)) << header << ": " << name;
+    }
+  }
+  EXPECT_GE(includes, 100);
+}
+
 TEST(Contract, EachStoreHasItsPage_SHIM_22_EPOCH_22) {
   for (const std::string& store : ShimmedStores()) {
     const std::string page = TextOf(Repository() / "shims" / store / "README.md");

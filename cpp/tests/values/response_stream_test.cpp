@@ -17,6 +17,7 @@
 #include "antipode/reading.h"
 #include "antipode/settings.h"
 #include "environment.h"
+#include "scope/scope_impl.h"
 #include "vectors.h"
 
 namespace antipode::testing {
@@ -45,14 +46,14 @@ void ExpectEnded(const Scope& scope) {
   EXPECT_EQ(scope.lineage().Serialize(), "1~posts..e.7");
   EXPECT_EQ(*Serialize(), "1~posts..e.7");
   EXPECT_TRUE(scope->gaps().empty());
-  EXPECT_FALSE(scope->streaming());
+  EXPECT_FALSE(scope->impl().streaming());
 }
 
 void ExpectLost(const Scope& scope, const std::string& words) {
   EXPECT_EQ(scope.lineage().Serialize(), "1~_.i");
   ASSERT_EQ(Reasons(*scope), std::vector<std::string>{"unanswered"});
   EXPECT_EQ(scope->gaps().front().detail, "a call to " + std::string(kHost) + " brought no answer: " + words);
-  EXPECT_FALSE(scope->streaming());
+  EXPECT_FALSE(scope->impl().streaming());
 }
 
 TEST(ResponseStreams, MakeTheScopeIncompleteUntilTheTrailer_PROP_28) {
@@ -298,7 +299,7 @@ TEST(ResponseStreams, EndOnceHoweverManyThreadsSaySo_PROP_28) {
     std::thread ends([&] { stream.End(HeaderCarrier(kTrailer)); });
     std::thread loses([&] {
       stream.Lost("cancelled");
-      EXPECT_FALSE(scope->streaming());  // the second one has waited for the first
+      EXPECT_FALSE(scope->impl().streaming());  // the second one has waited for the first
     });
     ends.join();
     loses.join();

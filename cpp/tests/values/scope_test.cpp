@@ -15,6 +15,7 @@
 #include "antipode/reading.h"
 #include "antipode/settings.h"
 #include "environment.h"
+#include "scope/scope_impl.h"
 #include "vectors.h"
 
 namespace antipode::testing {
@@ -218,7 +219,7 @@ TEST(Pending, GoesWithARollbackAndStaysWhereNobodyKnows_SCOPE_17) {
   EXPECT_EQ(*Serialize(), "1");
   scope->OutcomeUnknown(scope->Begin("posts"));
   EXPECT_EQ(*Serialize(), "1~_.i.posts");
-  EXPECT_TRUE(scope->PublishedBeforeCommit().empty());
+  EXPECT_TRUE(scope->impl().PublishedBeforeCommit().empty());
 }
 
 TEST(Pending, OfAnotherThreadIsNoFinding_SCOPE_18) {
@@ -226,7 +227,7 @@ TEST(Pending, OfAnotherThreadIsNoFinding_SCOPE_18) {
   const Scope scope;
   std::thread(Carry([] { static_cast<void>(CurrentScope()->Begin("posts")); })).join();
   EXPECT_EQ(scope->pending().size(), 1U);
-  EXPECT_TRUE(scope->PublishedBeforeCommit().empty());
+  EXPECT_TRUE(scope->impl().PublishedBeforeCommit().empty());
   EXPECT_EQ(*Serialize(), "1~_.i.posts");
 }
 

@@ -8,9 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// What octets from a store were. Views are into those octets.
 struct OpenedEnvelope {

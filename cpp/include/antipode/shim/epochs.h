@@ -7,9 +7,10 @@
 #include <map>
 #include <string>
 
+#include "antipode/export.h"
 #include "antipode/verdict.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// Epoch to the greatest position that is wholly there.
 using Ends = std::map<std::string, std::uint64_t, std::less<>>;

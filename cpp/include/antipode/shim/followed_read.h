@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/reading.h"
 #include "antipode/scope.h"
 #include "antipode/shim/server.h"
@@ -19,7 +20,7 @@
 #include "antipode/store.h"
 #include "antipode/write_id.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// One read of a store in dry-run that is followed. None of this waits, asks a server, or fails.
 ///

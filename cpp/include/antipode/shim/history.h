@@ -12,11 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/scope.h"
 #include "antipode/shim/write_observer.h"
 #include "antipode/write_id.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 class Store;
 

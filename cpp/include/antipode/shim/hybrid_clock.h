@@ -12,9 +12,10 @@
 #include <optional>
 #include <string_view>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// The number of a region where none was chosen: the first octet of the SHA-256 of its name (SHIM-29).
 std::uint8_t PlaceNumber(std::string_view region);

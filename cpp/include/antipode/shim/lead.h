@@ -8,9 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "antipode/export.h"
 #include "antipode/shim/server.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// A connection leads to a server, from when its store was told until this ends. The connection keeps it, and tells the
 /// store where it is made anew (`Store::Reach`).

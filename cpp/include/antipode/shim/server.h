@@ -9,14 +9,13 @@
 #include <optional>
 #include <string>
 
+#include "antipode/export.h"
 #include "antipode/shim/epochs.h"
 #include "antipode/shim/shim.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
-struct Need;
-
-/// A server of a store, by its address: a handle of what the engine asks.
+/// A server of a store, by its address: a handle of what the engine asks. The engine alone makes one.
 class Server {
  public:
   Server(const Server&) = delete;
@@ -59,60 +58,14 @@ class Server {
   /// thread.
   virtual bool Interrupted() const noexcept = 0;
 
-  // What the engine calls; everything from any thread
-
-  /// How often its proofs were dropped: what was asked for before may speak of other data (BAR-63). No lock.
-  virtual std::uint64_t generation() const noexcept = 0;
-
-  /// Waits for a need; true where it was settled at once and was the last one of its group.
-  virtual bool Park(Need& need) noexcept = 0;
-
-  /// The barrier's deadline has passed, or it was cancelled.
-  virtual void GiveUp(Need& need) noexcept = 0;
-
-  /// The need is given up, and this is said of it where it was not settled.
-  virtual void Refuse(Need& need, const Visibility& answer) = 0;
-
-  /// Copies what is known of a need while others may change it.
-  virtual void CopyTo(Need& copy, const Need& need) const = 0;
-
-  /// Whether a fresh proof covers this position, without a question: the watermark (BAR-33 to BAR-35).
-  virtual bool Holds(const std::string& epoch, std::uint64_t counter) const = 0;
-
-  /// Names the proofs that cover this position, for `StillHolds`; nothing where none does.
-  virtual std::optional<std::uint64_t> ProofOf(const std::string& epoch, std::uint64_t counter) const = 0;
-
-  /// Whether the proofs of that name hold, and were asked for within `ttl`; no lock, no I/O.
-  virtual bool StillHolds(std::uint64_t proof, std::chrono::steady_clock::time_point now,
-                          std::chrono::nanoseconds ttl) const noexcept = 0;
-
-  /// Where the server was last seen, for a person.
-  virtual std::string Position() const = 0;
-
-  /// The words of the last failure while the server does not answer, else empty.
-  virtual std::string Down() const = 0;
-
-  /// Nobody waits here any more: the thread ends now, and its channel with it.
-  virtual void Retire() = 0;
-
-  /// Whether its thread runs (tests).
-  virtual bool Asking() const = 0;
-
-  /// Needs that wait here now (tests).
-  virtual std::size_t Waiting() const = 0;
-
-  /// Since when the least position of this epoch is wanted that was given up; nothing where no prober goes on (tests).
-  virtual std::optional<std::chrono::steady_clock::time_point> ProbedSince(const std::string& epoch) const = 0;
-
-  // Forks: nothing of this crosses one (SCOPE-13)
-  virtual void BeforeFork() = 0;
-  virtual void AfterForkInParent() = 0;
-  virtual void AfterForkInChild() = 0;
-
- protected:
-  Server(Store& store, std::string address, std::any target);
+  /// What the engine asks of it, and no shim.
+  class Impl;
+  Impl& impl() noexcept;
+  const Impl& impl() const noexcept;
 
  private:
+  Server(Store& store, std::string address, std::any target);
+
   Store& store_;
   const std::string address_;
   const std::any target_;

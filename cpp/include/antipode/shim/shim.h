@@ -17,12 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 #include "antipode/shim/span.h"
 #include "antipode/verdict.h"
 #include "antipode/write_id.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 class Server;
 class Store;

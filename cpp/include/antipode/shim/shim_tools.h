@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "antipode/export.h"
 #include "antipode/site.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// A shim may not mark this store's epochs, and why; with an empty reason: it may (EPOCH-26).
 void NoteMarks(const std::string& store, const std::string& missing);

@@ -7,7 +7,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace antipode {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
 
 /// Values that lie side by side and belong to somebody else, who keeps them alive for the call.
 template <class T>

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "antipode/barrier_result.h"
+#include "antipode/export.h"
 #include "antipode/lineage.h"
 #include "antipode/reading.h"
 #include "antipode/result.h"
 #include "antipode/scope.h"
 #include "antipode/shim/server.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// Return the writes to its own store that a read must see before it is sent: of those that a `Reading` is `after`, or
 /// with `waits` the scope knows. None where nothing waits, as in dry-run and off.

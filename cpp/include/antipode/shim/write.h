@@ -10,13 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/scope.h"
 #include "antipode/shim/write_observer.h"
 #include "antipode/site.h"
 #include "antipode/store.h"
 #include "antipode/write_id.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 
 /// A write in flight to a store. It is pending in the current scope until one of its verbs is called; where none is,
 /// its end leaves its outcome unknown, and it stays pending: an early return of a shim cannot lose a write (SCOPE-14,

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/write_id.h"
 
-namespace antipode {
+namespace antipode ANTIPODE_EXPORT {
 namespace history {
 
 /// What a key holds, as far as a history is told; values have no digests here (HIST-37).

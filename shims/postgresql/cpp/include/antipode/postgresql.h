@@ -18,11 +18,13 @@
 #include <string>
 #include <utility>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 #include "antipode/site.h"
 #include "antipode/store.h"
 
-namespace antipode::postgresql {
+namespace antipode ANTIPODE_EXPORT {
+namespace postgresql {
 
 /// What becomes of a commit with `synchronous_commit = off`, which a crash may lose.
 enum class AsyncCommits {
@@ -181,6 +183,7 @@ class Connection {
 /// This process waits for a store's servers, and never reads or writes it.
 Result<std::shared_ptr<Store>> Register(const Options& options);
 
-}  // namespace antipode::postgresql
+}  // namespace postgresql
+}  // namespace antipode
 
 #endif  // ANTIPODE_POSTGRESQL_H_

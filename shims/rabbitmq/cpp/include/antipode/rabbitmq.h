@@ -31,12 +31,14 @@
 #include <utility>
 #include <vector>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 #include "antipode/scope.h"
 #include "antipode/site.h"
 #include "antipode/store.h"
 
-namespace antipode::rabbitmq {
+namespace antipode ANTIPODE_EXPORT {
+namespace rabbitmq {
 
 /// The header of a tracked message's own mark, where the application has given it a `message_id`, which it may use
 /// again.
@@ -312,6 +314,7 @@ Result<void> Register(const Options& options);
 Reply DeclareTap(Connection& connection, amqp_channel_t channel, const std::string& exchange, std::string queue = {},
                  const std::string& routing_key = "#", std::int64_t max_bytes = kTapBytes);
 
-}  // namespace antipode::rabbitmq
+}  // namespace rabbitmq
+}  // namespace antipode
 
 #endif  // ANTIPODE_RABBITMQ_H_

@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "../src/store/server.h"
+#include "../src/store/store_impl.h"
 #include "antipode/shim/server.h"
 #include "reader.h"
 #include "region.h"
@@ -54,7 +56,7 @@ TEST_F(TapTest, AMessageThatHasNotArrivedIsWaitedForUntilItHas) {
   EXPECT_THAT(late.store(kStore).reason, HasSubstr(tap.queue));
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 2s);
   auto waiting = std::async(std::launch::async, [&] { return Judge(Message(mark), 10s).satisfied(); });
-  ASSERT_TRUE(Until([&] { return (*FindStore(kStore))->parked() > 0; }));
+  ASSERT_TRUE(Until([&] { return (*FindStore(kStore))->impl().parked() > 0; }));
   b_.own().Publish(exchange, "", "x", {}, mark);
   EXPECT_TRUE(waiting.get());
 }
@@ -69,7 +71,7 @@ TEST_F(TapTest, ArrivalIsPushed) {  // not found by polling, whose interval here
   for (int count = 0; count < 3; ++count) {
     const std::string mark = NewName("mark");
     auto waiting = std::async(std::launch::async, [&] { return Judge(Message(mark), 20s).satisfied(); });
-    ASSERT_TRUE(Until([&] { return (*FindStore(kStore))->parked() > 0; }));
+    ASSERT_TRUE(Until([&] { return (*FindStore(kStore))->impl().parked() > 0; }));
     // The reader knows of it by then, or the wait is longer, which another count has not.
     std::this_thread::sleep_for(300ms);
     const auto begun = std::chrono::steady_clock::now();
@@ -87,7 +89,7 @@ TEST_F(TapTest, WhatArrivedBeforeAnybodyWaitedIsFound) {
   ASSERT_TRUE(Register(Tapped({tap})).ok());
   for (const char* mark : {"m0", "m199"}) EXPECT_EQ(VerdictOf(Message(mark)), Verdict::kVisible) << mark;
   const auto server = (*FindStore(kStore))->Servers().front();
-  server->Retire();
+  server->impl().Retire();
   for (int number = 200; number < 300; ++number) b_.own().Publish(exchange, "", "x", {}, "m" + std::to_string(number));
   for (const char* mark : {"m299", "m200", "m5"}) EXPECT_EQ(VerdictOf(Message(mark)), Verdict::kVisible) << mark;
 }
@@ -239,7 +241,7 @@ TEST_P(DeclaredAnew, AStreamDeclaredAnewWhileNobodyReadsIsReadWhole) {
   }
   const bool is_read = before == 0 || VerdictOf(Message("old" + std::to_string(before - 1))) == Verdict::kVisible;
   EXPECT_TRUE(is_read);
-  (*FindStore(kStore))->Servers().front()->Retire();
+  (*FindStore(kStore))->Servers().front()->impl().Retire();
   // A busy broker gives the first messages to the stream of that name that it is just deleting: then once more.
   const auto declared_anew = [&, count = after] {
     b_.Delete(tap.queue);

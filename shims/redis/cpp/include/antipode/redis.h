@@ -20,11 +20,13 @@
 #include <string_view>
 #include <utility>
 
+#include "antipode/export.h"
 #include "antipode/result.h"
 #include "antipode/site.h"
 #include "antipode/store.h"
 
-namespace antipode::redis {
+namespace antipode ANTIPODE_EXPORT {
+namespace redis {
 
 /// How a connection is wrapped: the words of every store, and two of Redis' own.
 struct Options : StoreOptions {
@@ -165,6 +167,7 @@ Result<Connection> Wrap(redisContext* context, const Options& options);
 /// This process waits for a store's servers, and never reads or writes it: give their URLs as `Replicas`.
 Result<void> Register(const Options& options);
 
-}  // namespace antipode::redis
+}  // namespace redis
+}  // namespace antipode
 
 #endif  // ANTIPODE_REDIS_H_

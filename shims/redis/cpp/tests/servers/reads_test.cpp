@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "../src/store/store_impl.h"
 #include "region.h"
 
 namespace antipode::redis {
@@ -329,7 +330,7 @@ TEST_F(ReadsTest, AReadParkedInAPartitionGoesOnWhenItHeals) {
     Scope scope(written);
     got = b.Command("GET parked").text();
   });
-  EXPECT_TRUE(Until([] { return FindStore(kStore).value()->parked() > 0; }));
+  EXPECT_TRUE(Until([] { return FindStore(kStore).value()->impl().parked() > 0; }));
   TheLab().Heal("redis");
   reader.join();
   EXPECT_EQ(got, "there");
