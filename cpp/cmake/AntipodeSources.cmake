@@ -44,13 +44,13 @@ set(ANTIPODE_SOURCES
   src/engine/position_queue.cpp
   src/engine/private_file.cpp
   src/engine/proofs.cpp
+  src/engine/read.cpp
   src/engine/renewal.cpp
   src/engine/run.cpp
   src/engine/server_poller.cpp
   src/engine/server_state.cpp
   src/engine/shutdown.cpp
   src/engine/threads.cpp
-  src/engine/wait_on_read.cpp
   src/engine/waiters.cpp
   src/engine/waiting.cpp
   src/memory/client.cpp

@@ -1,5 +1,6 @@
 #include "base/observers.h"
 
+#include "antipode/shim/read_observer.h"
 #include "antipode/shim/write_observer.h"
 
 namespace antipode {
@@ -20,6 +21,9 @@ class EveryObserver final : public Observer {
   std::unique_ptr<WriteObserver> WriteObserved(const std::shared_ptr<LineageScope>& scope, const Store& store,
                                                const Lineage& lineage) override {
     return Ask(&Observer::WriteObserved, scope, store, lineage);
+  }
+  void ReadBegun(const ReadEvent& read, ReadObservers& observers) override {
+    Tell(&Observer::ReadBegun, read, observers);
   }
   void LineageDropped(std::string_view reason, std::string_view direction) override {
     Tell(&Observer::LineageDropped, reason, direction);

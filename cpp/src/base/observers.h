@@ -11,17 +11,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace antipode {
+#include "antipode/export.h"
+
+namespace antipode ANTIPODE_EXPORT {
 
 class BarrierResult;
 class Group;
 class Lineage;
 class LineageScope;
 class PendingWrite;
+class ReadObserver;
+class ReadingBlock;
+class Site;
 class Store;
 class WriteObserver;
 enum class ScopeKind;
@@ -61,6 +67,18 @@ struct IncompleteLineage {
   bool is_recorded = true;  // whether dry-run makes a record of it (REC-17); it does not where another record says so
 };
 
+// A read that is about to be sent.
+struct ReadEvent {
+  const std::shared_ptr<Store>& store;
+  const std::shared_ptr<LineageScope>& scope;    // null: outside any
+  const std::shared_ptr<ReadingBlock>& reading;  // null: in no block
+  const Site& site;
+  const std::optional<std::vector<std::string>>& keys;  // of a store of objects; nothing where nobody knows them
+  bool is_sure;                                         // whether it surely reads data
+};
+
+using ReadObservers = std::vector<std::unique_ptr<ReadObserver>>;
+
 // A listener to what the lower rooms say: it overrides the events that it wants; the others do nothing.
 //
 // Any thread may call it, also several at once, and none that holds a lock of a scope; it does not wait. It is never
@@ -94,6 +112,10 @@ class Observer {
   // to be told what becomes of it; told where a history is recorded alone.
   virtual std::unique_ptr<WriteObserver> WriteObserved(const std::shared_ptr<LineageScope>& scope, const Store& store,
                                                        const Lineage& lineage);
+
+  // Note that a read is about to be sent, and add who is to be told what becomes of it; told in dry-run and where a
+  // history is recorded.
+  virtual void ReadBegun(const ReadEvent& /*read*/, ReadObservers& /*observers*/) {}
 
   // Note that a lineage was not believed or not understood (OBS-2).
   virtual void LineageDropped(std::string_view /*reason*/, std::string_view /*direction*/) {}

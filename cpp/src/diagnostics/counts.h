@@ -10,9 +10,11 @@
 #include <tuple>
 #include <vector>
 
+#include "antipode/export.h"
 #include "base/json.h"
 
-namespace antipode::counts {
+namespace antipode ANTIPODE_EXPORT {
+namespace counts {
 
 /// What is counted, and where: the site and the store, as far as they belong to it.
 using Counted = std::tuple<std::string, std::string, std::string>;
@@ -37,6 +39,7 @@ std::vector<JsonObject> Between(const Numbers& before, const Numbers& now);
 /// Counts from nothing (tests, and the child of a fork).
 void Reset();
 
-}  // namespace antipode::counts
+}  // namespace counts
+}  // namespace antipode
 
 #endif  // ANTIPODE_SRC_DIAGNOSTICS_COUNTS_H_

@@ -1,4 +1,4 @@
-#include "antipode/shim/followed_read.h"
+#include "diagnostics/followed_read.h"
 
 #include <algorithm>
 #include <exception>
@@ -8,6 +8,7 @@
 #include "antipode/logs.h"
 #include "antipode/wire.h"
 #include "base/in_force.h"
+#include "base/observers.h"
 #include "diagnostics/counts.h"
 #include "diagnostics/following.h"
 #include "diagnostics/measured.h"
@@ -222,12 +223,35 @@ std::unique_ptr<FollowedRead> FollowedRead::Begin(const std::shared_ptr<Store>& 
   return begun;
 }
 
+void FollowedRead::Listen() noexcept {
+  class Reads final : public Observer {
+   public:
+    void ReadBegun(const ReadEvent& read, ReadObservers& observers) override {
+      if (!read.is_sure) return;
+      auto followed = Begin(read.store, read.reading, read.scope, read.site, read.keys);
+      if (followed != nullptr) Quietly([&] { observers.push_back(std::move(followed)); });
+    }
+  };
+  static Reads reads;
+  AddObserver(reads);
+}
+
 FollowedRead::FollowedRead(std::shared_ptr<Inside> inside) : inside_(std::move(inside)) {}
 
 FollowedRead::~FollowedRead() = default;
 
 void FollowedRead::Over(const std::shared_ptr<Server>& server, const Came& came) noexcept {
   Quietly([&] { inside_->Over(server, came); });
+}
+
+void FollowedRead::Returned(const ReadReply& reply) noexcept {
+  Quietly([&] {
+    Came came{reply.value, reply.repeat, {}};
+    for (const ReadValue& each : reply.values) {  // the version that an object has is exact
+      if (each.version && !each.version->is_position()) came.versions.emplace(each.key, each.version->version());
+    }
+    Over(reply.server, came);
+  });
 }
 
 void FollowedRead::Over(const std::shared_ptr<Server>& server) noexcept { Over(server, Came()); }

@@ -1,9 +1,6 @@
-// What shims tell of one write or read, as lines of the history (spec HIST-27, HIST-28).
+// What a recorded history is told of one write or read, as lines of it (spec HIST-27, HIST-28).
 #include <utility>
 
-#include "antipode/settings.h"
-#include "antipode/shim/history.h"
-#include "antipode/store.h"
 #include "diagnostics/history_spelling.h"
 #include "diagnostics/recorder.h"
 
@@ -21,6 +18,7 @@ class Operation {
   bool over() const { return step_.over; }
   bool positions() const { return positions_; }
   JsonObject Fields() const { return JsonObject().Text("store", store_); }
+  void Fail() noexcept { recorder_.Failed(); }
   void End(const std::vector<Told>& told, bool certain = true) noexcept { recorder_.Finish(step_, told, certain); }
 
   // Ends with these lines; where they cannot be made, without any, and that is said.
@@ -62,6 +60,23 @@ class NotedWrite final : public WriteObserver {
   std::optional<std::vector<Changed>> changed_;
 };
 
+// One read, from before it is sent until its end; where no reply came, it is none.
+class NotedRead final : public ReadObserver {
+ public:
+  explicit NotedRead(std::unique_ptr<Operation> operation) noexcept;
+  NotedRead(const NotedRead&) = delete;
+  NotedRead& operator=(const NotedRead&) = delete;
+  ~NotedRead() override;
+
+  void Returned(const ReadReply& reply) noexcept override;
+  void Covered(const WriteId& position) noexcept override;
+
+ private:
+  const std::unique_ptr<Operation> operation_;
+  std::vector<JsonObject> values_;
+  std::optional<WriteId> covers_;
+};
+
 std::string TextOf(const WriteId& write_id) { return Lineage(write_id).Serialize(); }
 
 JsonObject FieldsOf(const Changed& changed) {
@@ -73,13 +88,13 @@ JsonObject FieldsOf(const Changed& changed) {
   return fields;
 }
 
-JsonObject FieldsOf(const Seen& seen) {
+JsonObject FieldsOf(const ReadValue& value) {
   JsonObject fields;
-  fields.Text("key", SpelledKey(seen.key));
-  if (seen.version) fields.Text("version", TextOf(*seen.version));
-  if (seen.content == Content::kNothing) {
+  fields.Text("key", SpelledKey(value.key));
+  if (value.version) fields.Text("version", TextOf(*value.version));
+  if (value.content == Content::kNothing) {
     fields.Null("value");
-  } else if (!seen.version) {
+  } else if (!value.version) {
     fields.Text("reads_from", "unattributed");
   }
   return fields;
@@ -138,24 +153,35 @@ void NotedWrite::NotDone() noexcept { operation_->End({}); }
 
 NotedRead::NotedRead(std::unique_ptr<Operation> operation) noexcept : operation_(std::move(operation)) {}
 
-NotedRead::~NotedRead() { operation_->End({}); }
-
-void NotedRead::Over(const std::vector<Seen>& seen, const std::optional<WriteId>& covers) noexcept {
+NotedRead::~NotedRead() {
+  if (values_.empty()) {
+    operation_->End({});
+    return;
+  }
   operation_->Tell([&] {
     JsonObject fields = operation_->Fields();
-    if (covers) fields.Text("covers", TextOf(*covers));
+    if (covers_) fields.Text("covers", TextOf(*covers_));
     std::vector<Told> told;
-    told.reserve(seen.size());
-    for (const Seen& each : seen) told.push_back({"read", JsonObject(fields).With(FieldsOf(each))});
+    told.reserve(values_.size());
+    for (const JsonObject& each : values_) told.push_back({"read", JsonObject(fields).With(each)});
     return told;
   });
 }
 
-bool IsRecorded() noexcept {
+void NotedRead::Returned(const ReadReply& reply) noexcept {
   try {
-    return !CurrentSettings()->history.empty();
+    for (const ReadValue& each : reply.values) values_.push_back(FieldsOf(each));
   } catch (...) {
-    return false;
+    values_.clear();
+    operation_->Fail();
+  }
+}
+
+void NotedRead::Covered(const WriteId& position) noexcept {
+  try {
+    covers_ = position;
+  } catch (...) {
+    operation_->Fail();
   }
 }
 
@@ -172,7 +198,7 @@ std::unique_ptr<WriteObserver> NoteWrite(const ScopePtr& scope, const Store& sto
   }
 }
 
-std::unique_ptr<NotedRead> NoteRead(const Store& store, const ScopePtr& scope) noexcept {
+std::unique_ptr<ReadObserver> NoteRead(const Store& store, const ScopePtr& scope) noexcept {
   Recorder* const found = Recorder::InForce();
   if (found == nullptr || scope == nullptr) return nullptr;
   try {
@@ -186,11 +212,6 @@ std::unique_ptr<NotedRead> NoteRead(const Store& store, const ScopePtr& scope) n
     found->Failed();
     return nullptr;
   }
-}
-
-void Joined(const ScopePtr& ended, const ScopePtr& scope) noexcept {
-  if (ended == nullptr || scope == nullptr) return;
-  if (Recorder* const found = Recorder::InForce()) found->Joined(*ended, *scope);
 }
 
 }  // namespace antipode::history

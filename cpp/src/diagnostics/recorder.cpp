@@ -244,6 +244,16 @@ class History final : public Observer {
     return NoteWrite(scope, store, lineage);
   }
 
+  void ReadBegun(const ReadEvent& read, ReadObservers& observers) override {
+    auto noted = NoteRead(*read.store, read.scope);
+    if (noted == nullptr) return;
+    try {
+      observers.push_back(std::move(noted));
+    } catch (...) {
+      if (Recorder* const found = Recorder::InForce()) found->Failed();
+    }
+  }
+
   void StoreJoined(const Store& store) override {
     if (Recorder* const found = Recorder::InForce()) found->NotRead(store);
   }

@@ -15,6 +15,7 @@
 #include "antipode/export.h"
 #include "antipode/lineage.h"
 #include "antipode/scope.h"
+#include "antipode/shim/read_observer.h"
 #include "antipode/shim/write_observer.h"
 #include "antipode/store.h"
 #include "base/time.h"
@@ -80,6 +81,9 @@ class Recorder {
 // A write is about to be sent, by a scope (null: outside any) that carries this lineage; null where no history is
 // recorded.
 std::unique_ptr<WriteObserver> NoteWrite(const ScopePtr& scope, const Store& store, const Lineage& lineage) noexcept;
+
+// A read is about to be sent; null where no history is recorded, outside of scopes, and where the store's mode is off.
+std::unique_ptr<ReadObserver> NoteRead(const Store& store, const ScopePtr& scope) noexcept;
 
 // Has what the lower rooms say be recorded where a history is; called once.
 void Listen() noexcept;

@@ -2,12 +2,8 @@
 
 #include "antipode/memory.h"
 #include "antipode/messages.h"
-#include "antipode/reading.h"
 #include "antipode/scope.h"
-#include "antipode/settings.h"
-#include "antipode/shim/followed_read.h"
-#include "antipode/shim/history.h"
-#include "antipode/shim/wait_on_read.h"
+#include "antipode/shim/read.h"
 #include "antipode/shim/write.h"
 #include "memory/log.h"
 #include "scope/unscoped.h"
@@ -15,69 +11,39 @@
 namespace antipode {
 namespace {
 
-// The lineage beside a value, with an identifier that covers the value itself (SHIM-13).
-Lineage Depends(const Store& store, std::string_view key, const memory::Log::Seen& seen) {
-  Lineage lineage = LineageAtRest(seen.cell ? seen.cell->lineage : std::string(), store.name(),
-                                  store.options()->lineage_in.value_or(true));
-  if (store.capabilities().versions == Versions::kPosition) {
-    const auto covers = WriteId::Position(store.name(), seen.position.epoch, seen.position.counter);
-    return covers.ok() ? lineage.Including(*covers) : lineage;
-  }
-  if (!seen.cell) return lineage;
-  const auto covers = store.MakeWriteId(key, seen.cell->version);
-  return covers.ok() ? lineage.Including(*covers) : lineage;
-}
-
 // What a read returned, to be compared.
 std::string OctetsOf(const memory::Log::Seen& seen) {
   return seen.cell && seen.cell->value ? "1" + *seen.cell->value : std::string();
-}
-
-std::unique_ptr<FollowedRead> Follow(const std::shared_ptr<Store>& store, const std::shared_ptr<ReadingBlock>& reading,
-                                     const ScopePtr& scope, std::string_view key, const Site& site) {
-  if (store->mode() != Mode::kDryRun) return nullptr;
-  std::optional<std::vector<std::string>> keys;  // what is read, where writes are known by their objects
-  if (store->capabilities().versions != Versions::kPosition) keys = {std::string(key)};
-  return FollowedRead::Begin(store, reading, scope, site, keys);
-}
-
-// In dry-run: what came of a read. The version that an object has is exact.
-FollowedRead::Came CameOf(const Store& store, const std::shared_ptr<memory::Log>& log, memory::Node& node,
-                          std::string_view key, const memory::Log::Seen& seen) {
-  FollowedRead::Came came;
-  came.value = [&seen] { return OctetsOf(seen); };
-  came.repeat = [log, &node, key = std::string(key)]() -> std::optional<std::string> {
-    const auto again = log->Look(node, key);
-    return again ? std::optional(OctetsOf(*again)) : std::nullopt;
-  };
-  if (seen.cell && store.capabilities().versions != Versions::kPosition) {
-    came.versions.emplace(std::string(key), seen.cell->version);
-  }
-  return came;
 }
 
 history::Content ContentOf(const std::optional<std::string>& value) {
   return value ? history::Content::kSomething : history::Content::kNothing;
 }
 
-// A recorded history is told what was read: each value says which write it is.
-void Tell(history::NotedRead& noted, const Store& store, std::string_view key, const memory::Log::Seen& seen,
-          bool collected) {
+template <class T>
+std::optional<T> ValueOf(Result<T> made) {
+  return made.ok() ? std::optional<T>(std::move(made).value()) : std::nullopt;
+}
+
+// What a read found: each value says which write it is.
+ReadValue FoundBy(const Store& store, std::string_view key, const memory::Log::Seen& seen, bool is_collected) {
   const bool positions = store.capabilities().versions == Versions::kPosition;
-  history::Seen found{std::string(key), ContentOf(seen.cell ? seen.cell->value : std::nullopt)};
-  if (seen.cell) {
-    const auto* place = std::get_if<Ordered>(&seen.cell->version);
-    const auto version = positions && place != nullptr ? WriteId::Position(store.name(), place->epoch, place->counter)
-                                                       : store.MakeWriteId(key, seen.cell->version);
-    if (version.ok()) found.version = *version;
+  ReadValue found;
+  found.key = key;
+  found.content = ContentOf(seen.cell ? seen.cell->value : std::nullopt);
+  if (is_collected) {
+    found.lineage = LineageAtRest(seen.cell ? seen.cell->lineage : std::string(), store.name(),
+                                  store.options()->lineage_in.value_or(true));
   }
-  std::optional<WriteId> covers;
-  if (positions && collected) {
-    if (auto made = WriteId::Position(store.name(), seen.position.epoch, seen.position.counter); made.ok()) {
-      covers = *made;
-    }
+  if (positions) {
+    found.covers = ValueOf(WriteId::Position(store.name(), seen.position.epoch, seen.position.counter));
   }
-  noted.Over({found}, covers);
+  if (!seen.cell) return found;
+  const auto* place = std::get_if<Ordered>(&seen.cell->version);
+  found.version = ValueOf(positions && place != nullptr
+                              ? WriteId::Position(store.name(), place->epoch, place->counter)
+                              : store.MakeWriteId(key, seen.cell->version));
+  return found;
 }
 
 }  // namespace
@@ -139,27 +105,26 @@ MemoryReply MemoryClient::Set(std::string_view key, std::string_view value, Site
 MemoryReply MemoryClient::Delete(std::string_view key, Site site) { return Write(key, std::nullopt, site); }
 
 MemoryReply MemoryClient::Get(std::string_view key, Site site) {
-  const auto reading = CurrentReading();
-  const ScopePtr scope = CurrentScope();
-  const auto noted = history::NoteRead(*store_, scope);
-  const bool waits = store_->options()->wait_on_read.value_or(false);
-  const Result<bool> waited = WaitFirst(server_, store_->timeout(), reading, scope, waits);
+  ReadOptions asked;
+  asked.waits = store_->options()->wait_on_read.value_or(false);
+  if (store_->capabilities().versions != Versions::kPosition) asked.keys = {std::string(key)};
+  Read read(store_, asked, site);
+  const Result<bool> waited = read.Wait(server_, store_->timeout());
   if (!waited.ok()) return {MemoryOutcome::kWaited, waited.error().message, {}, waited.error()};
-  const auto followed = Follow(store_, reading, scope, key, site);
   const auto seen = log_->Read(*node_, std::string(key));
-  if (followed && seen) followed->Over(server_, CameOf(*store_, log_, *node_, key, *seen));
   if (!seen) {
     return {MemoryOutcome::kUnreachable,
             store_->name() + ": the server in " + node_->region + " refuses connections",
             {},
             {}};
   }
-  const bool merges = scope && CurrentSettings()->auto_merge && store_->records();
-  if (noted) Tell(*noted, *store_, key, *seen, reading != nullptr || merges);
-  if (reading || merges) {
-    const Lineage depends = Depends(*store_, key, *seen);
-    if (reading) reading->Saw({}, depends);
-    if (merges) scope->TransferRead(depends, site);
+  if (read.is_observed()) {
+    const auto again = [log = log_, node = node_, key = std::string(key)]() -> std::optional<std::string> {
+      const auto now = log->Look(*node, key);
+      return now ? std::optional(OctetsOf(*now)) : std::nullopt;
+    };
+    const ReadValue found = FoundBy(*store_, key, *seen, read.collects());
+    read.Returned({server_, {found}, [&seen] { return OctetsOf(*seen); }, again});
   }
   return {MemoryOutcome::kDone, {}, seen->cell ? seen->cell->value : std::nullopt, {}};
 }

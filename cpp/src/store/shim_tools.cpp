@@ -19,4 +19,8 @@ void CountMalformedAtRest(const std::string& store) {
   CountIncomplete("malformed", store);
 }
 
+void NoteJoined(const ScopePtr& ended, const ScopePtr& scope) {
+  if (ended != nullptr && scope != nullptr) Events().ScopesJoined(*ended, *scope);
+}
+
 }  // namespace antipode

@@ -8,7 +8,7 @@
 
 #include "antipode/scope.h"
 #include "antipode/settings.h"
-#include "antipode/shim/wait_on_read.h"
+#include "antipode/shim/read.h"
 #include "antipode/store.h"
 #include "antipode/testing/isolated.h"
 #include "base/time.h"

@@ -1,11 +1,21 @@
-// Cases about reads that wait for what their scope depends on (spec BAR-50, BAR-51, SHIM-44, SHIM-47, SHIM-48).
+// Cases about reads that wait for what their scope depends on, and about who is told of them (spec BAR-50, BAR-51,
+// SHIM-44, SHIM-47, SHIM-48, SHIM-54).
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cctype>
+#include <filesystem>
+#include <fstream>
 
 #include "antipode/reading.h"
 #include "antipode/scope.h"
 #include "antipode/settings.h"
+#include "antipode/shim/read_observer.h"
+#include "antipode/testing/isolated.h"
+#include "base/observers.h"
 #include "base/time.h"
+#include "diagnostics/counts.h"
 #include "testing/cases.h"
 
 namespace antipode::testing {
@@ -169,6 +179,133 @@ void PastMoment(Store& store) {
   }
 }
 
+// Counts what an observer is told of reads, in all cases of this process.
+class Listener final : public Observer {
+ public:
+  struct Counts {
+    int begun = 0;
+    int returned = 0;
+    int ended = 0;
+  };
+
+  static Counts Heard() {
+    static Listener listener;
+    static const bool is_added = (AddObserver(listener), true);
+    static_cast<void>(is_added);
+    return {listener.begun_.load(), listener.returned_.load(), listener.ended_.load()};
+  }
+
+  void ReadBegun(const ReadEvent& /*read*/, ReadObservers& observers) override {
+    ++begun_;
+    observers.push_back(std::make_unique<One>(*this));
+  }
+
+ private:
+  class One final : public ReadObserver {
+   public:
+    explicit One(Listener& listener) : listener_(listener) {}
+    One(const One&) = delete;
+    One& operator=(const One&) = delete;
+    ~One() override { ++listener_.ended_; }
+    void Returned(const ReadReply& /*reply*/) noexcept override { ++listener_.returned_; }
+
+   private:
+    Listener& listener_;
+  };
+
+  std::atomic<int> begun_{0};
+  std::atomic<int> returned_{0};
+  std::atomic<int> ended_{0};
+};
+
+// The reads that dry-run has counted of this store so far.
+std::uint64_t CountedReads(const std::string& store) {
+  std::uint64_t count = 0;
+  for (const auto& [counted, number] : counts::Now()) {
+    if (std::get<0>(counted) == "reads" && std::get<2>(counted) == store) count += number;
+  }
+  return count;
+}
+
+// A history that is recorded while a case runs.
+class RecordedReads {
+ public:
+  RecordedReads()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("antipode-reads-" + std::to_string(getpid()) + "-" + Store::NewKey())) {
+    Record(folder_.string());
+  }
+  RecordedReads(const RecordedReads&) = delete;
+  RecordedReads& operator=(const RecordedReads&) = delete;
+  ~RecordedReads() {
+    Record("");
+    std::error_code none;
+    std::filesystem::remove_all(folder_, none);
+  }
+
+  int Count() const {
+    static_cast<void>(FlushHistory(std::chrono::seconds(20)));
+    int count = 0;
+    std::error_code none;
+    for (const auto& file : std::filesystem::directory_iterator(folder_, none)) {
+      std::ifstream text(file.path());
+      for (std::string line; std::getline(text, line);) {
+        if (line.find("\"kind\":\"read\"") != std::string::npos) ++count;
+      }
+    }
+    return count;
+  }
+
+ private:
+  static void Record(const std::string& folder) {
+    SettingWords words;
+    words.history = folder;
+    static_cast<void>(Configure(words));
+  }
+
+  const std::filesystem::path folder_;
+};
+
+// Each way to read tells each observer, once: dry-run, a history, whoever else; and the block that collects (SHIM-54,
+// SHIM-13, REC-12, HIST-28).
+void ReadIsTold(Store& store) {
+  const std::string key = Store::NewKey();
+  const Lineage lineage = store.Written(key, "v");
+  Store::Check(store.Passes(lineage), "no pass");
+  const auto client = store.WrapClient(store.near(), store.replicas(), false);
+  SettingWords words;
+  words.mode = Mode::kDryRun;
+  Store::Check(Configure(words).ok(), "configure");
+  const RecordedReads recorded;
+  int surely = 0;
+  for (const auto& [way, read] : client->Reads()) {
+    const Listener::Counts before = Listener::Heard();
+    const std::uint64_t counted = CountedReads(store.name);
+    const int noted = recorded.Count();
+    Lineage seen;
+    ReadUnderTest got;
+    {
+      const Scope scope(lineage);
+      const Reading reading;
+      got = read(key);
+      seen = reading.lineage();
+    }
+    if (IsRefused(got)) continue;
+    Store::Check(got.value == "v", Told(way, got));
+    const Listener::Counts now = Listener::Heard();
+    const int begun = now.begun - before.begun;  // none where it may write, as far as the shim knows
+    const auto dry_run = CountedReads(store.name) - counted;
+    Store::Check(begun <= 1, way + ": an observer is told " + std::to_string(begun) + " times");
+    Store::Check(now.returned - before.returned == begun, way + ": what it returned is not told");
+    Store::Check(now.ended - before.ended == begun, way + ": its end is not told");
+    Store::Check(recorded.Count() - noted == begun, way + ": a history is told otherwise");
+    Store::Check(dry_run == static_cast<std::uint64_t>(begun) || dry_run == 0, way + ": dry-run is told otherwise");
+    Store::Check(!seen.OfStore(store.name).empty() || !seen.IsComplete(), way + ": a block of reads is told nothing");
+    if (begun == 1 && dry_run == 1) ++surely;
+  }
+  Store::Check(surely > 0, "no way to read is one");
+}
+
 }  // namespace
 
 std::vector<Case> CasesOfOwnReads() {
@@ -177,6 +314,7 @@ std::vector<Case> CasesOfOwnReads() {
       {"read_at_a_frozen_server", kNoQueues, false, ReadAtAFrozenServer},
       {"misspelt_store", kNoQueues, false, MisspeltStore},
       {"past_moment", kNoQueues, false, PastMoment},
+      {"read_is_told", kNoQueues, false, ReadIsTold},
   };
 }
 

@@ -6,7 +6,7 @@
 
 #include "antipode/scope.h"
 #include "antipode/shim/epochs.h"
-#include "antipode/shim/wait_on_read.h"
+#include "antipode/shim/read.h"
 #include "diagnostics/following.h"
 #include "engine/completions.h"
 #include "engine/records_test.h"
@@ -175,12 +175,14 @@ TEST_F(BarrierRecordVectors, Records) {
 // What becomes of a read of this store that waits for the scope's entries at a server that answers so (BAR-51,
 // SHIM-48).
 std::optional<Error> ReadAt(const std::shared_ptr<Server>& server, const std::string& answer, Duration timeout) {
-  const std::string& store = server->store().name();
+  ReadOptions options;
+  options.waits = true;
+  const ::antipode::Read read(FindStore(server->store().name()).value(), options);
   if (answer == "past") {
-    const Result<void> done = ReadsThePast(store, "of when the test began", CurrentScope());
+    const Result<void> done = read.RefusePast("of when the test began");
     return done.ok() ? std::nullopt : std::optional(done.error());
   }
-  const Result<bool> done = WaitFirst(server, timeout, nullptr, CurrentScope(), true);
+  const Result<bool> done = read.Wait(server, timeout);
   if (!done.ok()) return done.error();
   EXPECT_EQ(*done, answer == "visible");
   return std::nullopt;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "antipode/scope.h"
-#include "antipode/shim/followed_read.h"
 #include "antipode/telemetry.h"
 #include "diagnostics/counts.h"
+#include "diagnostics/followed_read.h"
 #include "diagnostics/following.h"
 #include "engine/records_test.h"
 

@@ -6,7 +6,6 @@
 
 #include "antipode/antipode.h"
 #include "antipode/memory.h"
-#include "antipode/shim/history.h"
 #include "diagnostics/recorder.h"
 #include "history_test.h"
 

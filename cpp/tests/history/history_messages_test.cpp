@@ -14,7 +14,6 @@
 #include "antipode/reading.h"
 #include "antipode/response_stream.h"
 #include "antipode/scope.h"
-#include "antipode/shim/history.h"
 #include "history_test.h"
 
 namespace antipode::testing {

@@ -189,7 +189,7 @@ class Shim {
   /// answers between them from the last one. It is called so often while somebody waits, without back-off (BAR-38).
   virtual std::chrono::nanoseconds OwnPace() const noexcept { return std::chrono::nanoseconds::zero(); }
 
-  /// Whether its wrapped clients tell a recorded history of their reads (`history::NoteRead`, HIST-31).
+  /// Whether its wrapped clients tell a recorded history of their reads (by `Read`, HIST-31).
   virtual bool NotesReads() const noexcept { return false; }
 };
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "antipode/export.h"
-#include "antipode/site.h"
+#include "antipode/scope.h"
 
 namespace antipode ANTIPODE_EXPORT {
 
@@ -23,6 +23,10 @@ void CountIncomplete(std::string_view reason, const std::string& store);
 
 /// What rests beside a value of this store cannot be read: counted, and what it held is missing (SHIM-35).
 void CountMalformedAtRest(const std::string& store);
+
+/// What one scope depends on goes into another of this process, which a recorded history is told (HIST-26); one of them
+/// may be null.
+void NoteJoined(const ScopePtr& ended, const ScopePtr& scope);
 
 /// Runs this on a thread that nobody joins, with every signal blocked: they are for the application's own. Throws
 /// `std::system_error` or `std::bad_alloc` where none is to be had (BAR-61).

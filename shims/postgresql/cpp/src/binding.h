@@ -48,7 +48,6 @@ struct Binding {
   }
 
   bool records = true;
-  bool merges = false;
   bool waits = false;
   bool notes = false;  // a history is recorded
 
@@ -60,7 +59,6 @@ struct Binding {
     if (now == generation_ && is_on == records) return;
     generation_ = now;
     records = is_on;
-    merges = CurrentSettings()->auto_merge && records;
     waits = options.wait_on_read.value_or(false) && records;
     notes = !CurrentSettings()->history.empty();
   }

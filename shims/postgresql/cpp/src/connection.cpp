@@ -70,11 +70,6 @@ const Statement& Connection::Inside::PreparedStatement(const char* name) {
   return found->second;
 }
 
-std::unique_ptr<FollowedRead> Connection::Inside::Follow(const Statement& statement, const Site& site) const {
-  if (!statement.reads_data || binding_.store->mode() != Mode::kDryRun) return nullptr;
-  return FollowedRead::Begin(binding_.store, CurrentReading(), CurrentScope(), site);
-}
-
 void Connection::Inside::Prepared(const char* name, const char* text) {
   const Kind kind = binding_.KindOf(text);
   prepared_[name] = {kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), IsNoted(text), PastIn(text),
@@ -174,7 +169,7 @@ void Connection::Inside::End() {
       default:
         ending_.Add(rest.get());
     }
-    if (noted_) noted_->Came(rest.get());
+    Heard(rest.get());
     if (PQstatus(plain()) != CONNECTION_OK) Over();
   }
 }
@@ -199,7 +194,6 @@ Reply Connection::Inside::RunOne(const Statement& statement, const Call& run, co
   End();
   binding_.Refresh();
   const PGTransactionStatusType status = Before();
-  const auto noted = NotedStatement::Begin(binding_, statement);
   const bool known = status == PQTRANS_IDLE || status == PQTRANS_INTRANS;
   ReadCall read(binding_, plain(), statement, moments_, site);
   if (!binding_.records && !flow_.writes()) {
@@ -224,22 +218,19 @@ Reply Connection::Inside::RunOne(const Statement& statement, const Call& run, co
     Refuse(refusal.get(), wrote);
     return Reply(refusal.release());
   }
-  const auto followed = Follow(statement, site);
   OwnResult result(run());
   Keep(result.get());
-  if (followed && PQresultStatus(result.get()) == PGRES_TUPLES_OK) followed->Over(binding_.server);
+  ReadCall::Tell(*read.read(), binding_, result.get());
   if (IsCopy(result.get())) {
     under_way_ = true;
     kind_ = kind;
     past_ = {};
     ending_ = Ending();
-    if (noted) noted->Over();
     read.Missed();
     return Reply(result.release());
   }
   flow_.Ends(kind, Ending::Of(result.get()));
   read.Cover(result.get());
-  if (noted) noted->Came(result.get(), read.covers());
   return Ended(statement.past, std::move(result));
 }
 
@@ -255,7 +246,6 @@ int Connection::Inside::Start(const Statement& statement, const Send& send, cons
   }
   binding_.Refresh();
   const PGTransactionStatusType status = Before();
-  auto noted = NotedStatement::Begin(binding_, statement);
   ReadCall read(binding_, plain(), statement, moments_, site);
   if (status == PQTRANS_IDLE || status == PQTRANS_INTRANS) {
     if (Wait(read) != nullptr) return 0;
@@ -287,9 +277,7 @@ int Connection::Inside::Start(const Statement& statement, const Send& send, cons
     pieces_.push_back(Piece::kOurs);
     ++unsynced_;
   }
-  followed_ = InPipeline() ? nullptr : Follow(statement, site);
   if (send() == 0) {
-    followed_.reset();
     words_ = PQerrorMessage(plain());  // a question of ours would take its place
     flow_.NotSent(!wrote);
     return 0;
@@ -300,13 +288,13 @@ int Connection::Inside::Start(const Statement& statement, const Send& send, cons
     ++unsynced_;
     if (binding_.rests) pieces_.push_back(Piece::kTheirs);
     flow_.Rides(statement);
-    if (noted) noted->Over();  // whatever comes of it, which writes it shows nobody knows
+    ReadCall::Tell(*read.read(), binding_);  // whatever comes of it, which writes it shows nobody knows
   } else {
     under_way_ = true;
     kind_ = kind;
     past_ = statement.past;
     ending_ = Ending();
-    noted_ = std::move(noted);
+    told_ = read.read()->is_told() ? read.read() : nullptr;
   }
   return 1;
 }
@@ -320,7 +308,8 @@ void Connection::Inside::Sends(const Statement& statement, PGTransactionStatusTy
 bool Connection::Inside::IsPast() {
   binding_.Refresh();
   const Statement any{Kind::kRead, true, false};
-  const ReadCall read(binding_, plain(), any, moments_, Site());
+  ReadCall read(binding_, plain(), any, moments_, Site());
+  if (binding_.records) read.Missed();  // whoever asked for it (SCOPE-24)
   const auto wanted = read.Wanted();
   if (wanted.ok() && IsAwaited(*wanted)) return false;
   const Result<void> allowed =
@@ -377,7 +366,7 @@ Reply Connection::Inside::Next() {
   Keep(result);
   if (HasData(result) && IsPast()) {
     const OwnResult dropped(result);
-    if (noted_) noted_->Came(result);
+    Heard(result);
     ending_.Add(result);
     return Reply(*error_);
   }
@@ -386,7 +375,7 @@ Reply Connection::Inside::Next() {
     if (syncs_ == 0 && unsynced_ == 0 && PQresultStatus(result) == PGRES_PIPELINE_SYNC) flow_.Quiet();
     return Reply(result);
   }
-  if (noted_) noted_->Came(result);
+  Heard(result);
   if (!IsCopy(result)) ending_.Add(result);
   return Reply(result);
 }
@@ -405,11 +394,8 @@ void Connection::Inside::Over() {
   under_way_ = false;
   if (std::exchange(prepares_unnamed_, false) && ending_.failed) unnamed_.reset();
   if (ending_.none) Unheard();  // its results were taken from libpq itself
-  noted_.reset();
+  told_.reset();
   if (!ending_.none && !ending_.failed) moments_.Done(past_, awaited_);
-  if (const auto followed = std::move(followed_); followed && !ending_.none && !ending_.failed) {
-    followed->Over(binding_.server);
-  }
   const bool may_end = kind_ == Kind::kCommit || kind_ == Kind::kPrepare || IsUnsure(kind_);
   if (!may_end && IsEndedUnseen()) NoteUnseenEnd();  // the results may be of what libpq itself has sent
   if (ending_.none && PQstatus(plain()) == CONNECTION_OK) {
@@ -440,8 +426,12 @@ void Connection::Inside::NoteUnseenEnd() {
   prepares_seen_ = events_->prepares;
 }
 
+void Connection::Inside::Heard(const PGresult* result) {
+  if (told_ && ReadCall::Tell(*told_, binding_, result)) told_.reset();
+}
+
 void Connection::Inside::Unheard() {
-  if (const auto noted = std::move(noted_)) noted->Over();
+  if (const auto told = std::move(told_)) ReadCall::Tell(*told, binding_);
 }
 
 int Connection::Inside::Sync() {
@@ -471,7 +461,6 @@ int Connection::Inside::LeavePipeline() {
 // Nothing of the session that was is left.
 void Connection::Inside::Forget() {
   flow_.Forget();
-  followed_.reset();
   prepared_.clear();
   unnamed_.reset();
   fetching_.clear();

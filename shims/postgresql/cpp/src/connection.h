@@ -14,11 +14,10 @@
 #include <vector>
 
 #include "antipode/postgresql.h"
-#include "antipode/shim/followed_read.h"
+#include "antipode/shim/read.h"
 #include "binding.h"
 #include "flow.h"
 #include "moments.h"
-#include "noting.h"
 #include "reads.h"
 #include "resets.h"
 #include "session.h"
@@ -97,10 +96,10 @@ class Connection::Inside {
   void Forget();
   void Keep(const PGresult* result);
   void Over();
+  // The application is given this result of the command under way: observers hear of the first one.
+  void Heard(const PGresult* result);
   // Nobody will hear any more what the command under way has given: for a recorded history it may have been read.
   void Unheard();
-  // In dry-run: what follows a read that is sent now.
-  std::unique_ptr<FollowedRead> Follow(const Statement& statement, const Site& site) const;
   // Reads what is under way to its end and throws it away, which libpq's own waiting calls do first.
   void End();
   // Whether this was waited for by the command under way, or when the pipeline was last quiet.
@@ -138,8 +137,7 @@ class Connection::Inside {
   Kind kind_ = Kind::kRead;
   Past past_;
   Ending ending_;
-  std::unique_ptr<FollowedRead> followed_;
-  std::unique_ptr<NotedStatement> noted_;
+  std::shared_ptr<Read> told_;  // of which observers may hear still
 
   std::vector<WriteId> awaited_;  // and proved: by the read that was sent last; in a pipeline when it was last quiet
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "antipode/shim/wait_on_read.h"
 #include "beside.h"
 #include "positions.h"
 #include "schema.h"
@@ -23,6 +22,15 @@ constexpr char kCover[] =
     " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size')"
     " FROM antipode.place() AS p";
 
+ReadOptions OptionsOf(const Binding& binding, PGconn* connection, const Statement& statement) {
+  ReadOptions options;
+  options.waits = binding.waits;
+  options.collects = statement.may_read;
+  options.is_told = binding.notes ? statement.noted : statement.reads_data;
+  options.is_sure = statement.reads_data && PQpipelineStatus(connection) == PQ_PIPELINE_OFF;
+  return options;
+}
+
 constexpr std::chrono::milliseconds kOneLook(250);  // so long may a question take, however near the deadline is
 
 bool HasRow(const Results& results) {
@@ -38,20 +46,15 @@ ReadCall::ReadCall(Binding& binding, PGconn* connection, const Statement& statem
       reads_(statement.may_read),
       past_(statement.past),
       moments_(moments),
-      site_(site) {
-  if (!reads_) return;
-  reading_ = CurrentReading();
-  if (reading_ || binding.waits || binding.merges) scope_ = CurrentScope();
-  merges_ = binding.merges && scope_ != nullptr;
-}
+      read_(std::make_shared<Read>(binding.store, OptionsOf(binding, connection, statement), site)) {}
 
 Result<std::vector<WriteId>> ReadCall::Wanted() const {
   if (!reads_) return std::vector<WriteId>();
-  return Required(*binding_.store, reading_, scope_, binding_.waits);
+  return read_->Required();
 }
 
 Result<void> ReadCall::OfPast(const std::string& what) const {
-  return ReadsThePast(binding_.store->name(), what, scope_);
+  return read_->RefusePast(what);
 }
 
 Result<void> ReadCall::OfCursor() const {
@@ -76,14 +79,14 @@ Result<void> ReadCall::Wait() {
   }
   const auto began = std::chrono::steady_clock::now();
   std::chrono::nanoseconds timeout = TimeoutOf(binding_.store->name(), binding_.options.timeout);
-  if (const auto end = scope_ ? scope_->deadline() : std::nullopt) {
+  if (const auto end = read_->scope() ? read_->scope()->deadline() : std::nullopt) {
     timeout = std::clamp<std::chrono::nanoseconds>(*end - began, std::chrono::nanoseconds(0), timeout);
   }
   const auto deadline = began + timeout;
   const auto in_vain = [&](Verdict verdict, const std::string& words) {
     StoreResult judged{verdict, words, std::chrono::steady_clock::now() - began, {}};
     if (verdict == Verdict::kUnproven) judged.kind = UnprovenKind::kUnfit;
-    return WaitedInVain(binding_.store->name(), std::move(judged), scope_);
+    return read_->Refuse(std::move(judged));
   };
   const std::string server = binding_.store->name() + " at " + binding_.server->address();
   const auto late = [&] {
@@ -107,8 +110,7 @@ Result<void> ReadCall::Wait() {
       return {};
     }
   }
-  const Result<bool> waited =
-      WaitFirst(binding_.server, deadline - std::chrono::steady_clock::now(), reading_, scope_, binding_.waits);
+  const Result<bool> waited = read_->Wait(binding_.server, deadline - std::chrono::steady_clock::now());
   if (!waited.ok()) return waited.error();
   if (*waited) proved_ = std::move(wanted);
   if (!place) {
@@ -135,12 +137,12 @@ ReadCall::Place ReadCall::AskPlace(std::chrono::steady_clock::time_point deadlin
 }
 
 void ReadCall::Cover(const PGresult* result) {
-  if (!collects()) return;
+  if (!read_->collects()) return;
   const ExecStatusType status = PQresultStatus(result);
   if (status == PGRES_FATAL_ERROR) return;  // no value was read
   if (binding_.rests && PQnfields(result) > 0) {
     if (const auto resting = RestingIn(result, binding_)) {
-      Saw({}, *resting);
+      read_->Saw({}, *resting);
     } else {
       Missed();
     }
@@ -148,8 +150,10 @@ void ReadCall::Cover(const PGresult* result) {
   const PGTransactionStatusType now = PQtransactionStatus(connection_);
   if ((now != PQTRANS_IDLE && now != PQTRANS_INTRANS) || PQpipelineStatus(connection_) != PQ_PIPELINE_OFF) {
     Missed();
-  } else if (covers_ = Position(); covers_) {
-    Saw({*covers_}, Lineage());
+  } else if (const auto covers = Position()) {
+    read_->Covered(*covers);
+    read_->End();  // before the scope has what it read
+    read_->Saw({*covers});
   } else {
     Missed();
   }
@@ -184,16 +188,17 @@ std::optional<WriteId> ReadCall::Position() {
   return *id;
 }
 
-void ReadCall::Saw(const std::vector<WriteId>& ids, const Lineage& lineage) {
-  if (reading_) reading_->Saw(ids, lineage);
-  if (merges_) scope_->TransferRead(lineage | Lineage(ids), site_);
+void ReadCall::Missed() { read_->Mark(); }
+
+bool ReadCall::Tell(Read& read, const Binding& binding, const PGresult* result) noexcept {
+  const ExecStatusType status = PQresultStatus(result);  // of none at all, too
+  return status != PGRES_FATAL_ERROR && status != PGRES_BAD_RESPONSE && Tell(read, binding);
 }
 
-void ReadCall::Missed() {
-  if (!collects()) return;
-  const std::string& store = binding_.store->name();
-  if (reading_) reading_->Marked(store);
-  if (merges_) scope_->TransferRead(Lineage().MarkedIncomplete({store}), site_);
+bool ReadCall::Tell(Read& read, const Binding& binding) noexcept {
+  if (!read.is_told()) return false;
+  read.Told({binding.server, std::vector<ReadValue>(1)});  // nobody knows what
+  return true;
 }
 
 }  // namespace antipode::postgresql

@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "antipode/reading.h"
-#include "antipode/scope.h"
+#include "antipode/shim/read.h"
 #include "antipode/site.h"
 #include "binding.h"
 #include "moments.h"
@@ -24,6 +23,15 @@ namespace antipode::postgresql {
 class ReadCall {
  public:
   ReadCall(Binding& binding, PGconn* connection, const Statement& statement, Moments& moments, const Site& site);
+
+  // Who is told of it, for what outlives this.
+  const std::shared_ptr<Read>& read() const { return read_; }
+
+  // Tells observers of a result that the application is given: that it read, and no more (HIST-36); whether they heard
+  // of it. What has an error has read nothing.
+  static bool Tell(Read& read, const Binding& binding, const PGresult* result) noexcept;
+  // The same where something came, or may have.
+  static bool Tell(Read& read, const Binding& binding) noexcept;
 
   // What it is to show; empty where it waits for nothing. Fails, by the policies, where that names the store otherwise.
   Result<std::vector<WriteId>> Wanted() const;
@@ -46,15 +54,10 @@ class ReadCall {
   // The value has come: what it depends on is asked for behind it.
   void Cover(const PGresult* result);
 
-  // The position that goes into lineages with what was read, where there is one.
-  const std::optional<WriteId>& covers() const { return covers_; }
-
   // A value was read, or will be, of which it cannot be said what it depends on.
   void Missed();
 
  private:
-  bool collects() const { return reading_ || merges_; }
-  void Saw(const std::vector<WriteId>& ids, const Lineage& lineage);
   std::optional<WriteId> Position();
   // What the connection says of itself.
   struct Place {
@@ -72,12 +75,8 @@ class ReadCall {
   const bool reads_;
   const Past& past_;
   Moments& moments_;
-  const Site site_;
-  std::shared_ptr<ReadingBlock> reading_;
-  ScopePtr scope_;
-  bool merges_ = false;
+  const std::shared_ptr<Read> read_;
   std::vector<WriteId> proved_;
-  std::optional<WriteId> covers_;
 };
 
 }  // namespace antipode::postgresql

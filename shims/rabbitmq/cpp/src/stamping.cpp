@@ -10,7 +10,6 @@
 
 #include "antipode/logs.h"
 #include "antipode/messages.h"
-#include "antipode/shim/history.h"
 #include "antipode/shim/shim_tools.h"
 #include "headers.h"
 #include "octets.h"
@@ -83,7 +82,7 @@ void Receive(const Told& told, Carried& carried, ::antipode::Stamp& stamp) {
   const amqp_table_t table = carried.table();
   const ScopePtr sender = CurrentScope();
   const Scope other = MessageScope(TableCarrier(table), options);
-  history::Joined(other.shared(), sender);
+  NoteJoined(other.shared(), sender);
   stamp.carried = other.lineage();
   const std::vector<Gap> gaps = other->gaps();
   const auto is_dropped = [](const Gap& gap) { return gap.reason == "untrusted"; };

@@ -92,7 +92,7 @@ void Connection::Inside::AppendTransaction(const std::string& name, Expected& ex
     if (expected.write != nullptr) expected.write->JoinCommitter();
     for (const ReadPtr& read : multi_reads_) {
       // Where it only may have read, its write tells whoever wants to know.
-      if (is_read_ || (!multi_moment_.takers.empty() && !read->collects())) expected.reads.push_back(read);
+      if (is_read_ || (!multi_moment_.readers.empty() && !read->collects())) expected.reads.push_back(read);
     }
     expected.moment = std::exchange(multi_moment_, {});
   } else {
@@ -166,37 +166,20 @@ void Connection::Inside::Follow(const Words& words, const std::string& name) {
   if (Says(words, 2, 3, "SKIP")) skips_ = true;
 }
 
-// -- following
-
-std::unique_ptr<FollowedRead> Connection::Inside::Followed(const Site& site) const {
-  if (binding_.store->mode() != Mode::kDryRun) return nullptr;
-  return FollowedRead::Begin(binding_.store, CurrentReading(), CurrentScope(), site);
-}
-
-void Connection::Inside::Came(FollowedRead& followed, std::string_view packed, const redisReply& reply) const {
-  if (reply.type == REDIS_REPLY_ERROR) return;
-  followed.Over(binding_.server, repeating_.Of(packed, reply, binding_.server->AskTimeout()));
-}
-
-// -- noting
-
-// The batch's, or one of its own where the scope has changed; null where no history is recorded.
-std::shared_ptr<NotedReads> Connection::Inside::Noted() {
-  if (batch_noted_ == nullptr || batch_noted_->scope() != CurrentScope()) {
-    batch_noted_ = NotedReads::For(*binding_.store);
-  }
-  return batch_noted_;
-}
+// -- telling
 
 // The application gets this reply to a read.
-void Connection::Inside::Tell(const Expected& expected, const redisReply& reply) {
-  const auto words = expected.noted != nullptr ? Unpack(expected.packed) : std::nullopt;
-  if (words) expected.noted->Came(*words, reply, expected.is_queued);
+void Connection::Inside::Tell(Read& told, std::string_view packed, const redisReply& reply, bool is_queued) const {
+  const auto words = Unpack(packed);
+  if (!words || reply.type == REDIS_REPLY_ERROR) return;
+  ::antipode::ReadReply came{binding_.server, ValuesIn(*words, reply, is_queued)};
+  repeating_.Complete(came, *words, packed, reply, binding_.server->AskTimeout());
+  told.Told(came);
 }
 
 // A command stands in a MULTI: where its reply will be in that of EXEC.
 void Connection::Inside::NoteQueued(const Expected& expected, const redisReply& reply) {
-  if (expected.is_queued && BeginsWith(reply, "QUEUED") && history::IsRecorded()) {
+  if (expected.is_queued && BeginsWith(reply, "QUEUED") && Read::IsHeard(*binding_.store)) {
     queued_noted_.push_back(expected.noted_at);
   }
 }
@@ -205,10 +188,12 @@ void Connection::Inside::NoteQueued(const Expected& expected, const redisReply& 
 
 bool Connection::Inside::Asks() const {
   if (multi_ || silent_ || skips_ || !binding_.MayAsk()) return false;
+  const bool taker_collects = ReadCall::IsCollected(binding_);
   for (std::size_t place = asked_; place < batch_.size(); ++place) {
     const Expected& each = batch_[place];
     if (each.write != nullptr && !each.is_queued) return true;
     if (each.is_multi) continue;
+    if (taker_collects && !each.moment.readers.empty()) return true;
     if (std::any_of(each.reads.begin(), each.reads.end(), [](const ReadPtr& read) { return read->collects(); })) {
       return true;
     }
@@ -233,7 +218,7 @@ void Connection::Inside::Ask() {
     }
   }
   if (asks) unsent_ += kQuestion;
-  if (!answer.writes.empty() || !answer.reads.empty()) batch_.push_back(std::move(answer));
+  if (asks || !answer.writes.empty() || !answer.reads.empty()) batch_.push_back(std::move(answer));
   asked_ = batch_.size();
 }
 
@@ -254,7 +239,6 @@ int Connection::Inside::Flush() {
   batch_.clear();
   asked_ = 0;
   batch_reads_.clear();
-  batch_noted_ = nullptr;
   const std::string data = std::exchange(unsent_, {});
   if (redisAppendFormattedCommand(context_.get(), data.data(), data.size()) != REDIS_OK) {
     Broke();
@@ -274,9 +258,8 @@ Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
       const ReadPtr read = ReadCall::For(binding_, site);
       if (IsRefused(read)) return Reply(*refused_);
       if (read != nullptr) {
-        const auto followed = Followed(site);
-        const auto noted = NotedReads::For(*binding_.store);
-        if (noted) read->ToldBy(noted);
+        const auto told = ReadCall::Told(binding_, true, site);
+        if (told != nullptr) read->Covers(told);
         if (!read->ids().empty()) until_ = read->deadline();
         Reply reply = ReadShown(*words, packed, *read);
         until_.reset();
@@ -284,9 +267,8 @@ Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
           if (auto late = LateError(*read)) return Reply(*std::move(late));
           return reply;
         }
-        if (followed) Came(*followed, packed, *reply);
         if (auto done = read->Finish(); !done.ok()) return Reply(done.error());
-        if (noted) noted->Came(*words, *reply, false);
+        if (told != nullptr) Tell(*told, packed, *reply, false);
         return reply;
       }
     }
@@ -324,8 +306,8 @@ int Connection::Inside::ReadReply(Reply& reply) {
   expected_.pop_front();
   if (expected.write != nullptr) expected.write->JoinCommitter();
   Settle(expected, *taken);
+  JoinTaker(expected, *taken);
   if (binding_.resting.any()) Show(expected, *taken.get());
-  if (expected.followed) Came(*expected.followed, expected.packed, *taken);
   if (taken.IsError()) expected.moment = {};
   const auto past = PastError(expected.moment);  // while what was written with it is on its way still
   ReadAnswers();  // a failure here is ours alone: the application meets it at its next command
@@ -339,7 +321,7 @@ int Connection::Inside::ReadReply(Reply& reply) {
     reply = Reply(*past);
     return REDIS_OK;
   }
-  Tell(expected, *taken);
+  if (expected.told != nullptr) Tell(*expected.told, expected.packed, *taken, expected.is_queued);
   reply = std::move(taken);
   return REDIS_OK;
 }
@@ -479,7 +461,6 @@ void Connection::Inside::LoseAll(std::size_t kept) {
   asked_ = 0;
   unsent_.clear();
   batch_reads_.clear();
-  batch_noted_ = nullptr;
   multi_reads_.clear();
   multi_moment_ = {};
   multi_ = multi_sent_ = is_read_ = watching_ = messages_ = silent_ = skips_ = false;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "antipode/redis.h"
-#include "antipode/shim/followed_read.h"
+#include "antipode/shim/read.h"
 #include "binding.h"
 #include "commands.h"
 #include "noting.h"
@@ -46,9 +46,9 @@ class Connection::Inside {
  private:
   // Of data: for whom they are, and which writes they show in any case (SHIM-48). What is no data is for nobody.
   struct Moment {
-    void Add(const Taker& taker);
+    void Add(std::shared_ptr<const Read> reader);
 
-    std::vector<Taker> takers;
+    std::vector<std::shared_ptr<const Read>> readers;
     Lineage proof;
   };
   // A command of this application's, of which no reply has come, or (`is_answer`) our question behind some.
@@ -59,10 +59,9 @@ class Connection::Inside {
     bool is_queued = false;  // it stands in a MULTI: its reply is QUEUED. Of an answer: no question was asked
     WritePtr write;          // that it is, or that an EXEC ends
     WritePtr dropped;        // that a DISCARD or RESET ends
-    std::unique_ptr<FollowedRead> followed = nullptr;  // in dry-run
-    std::shared_ptr<NotedReads> noted = nullptr;       // of a read, where a history is recorded
-    std::optional<std::size_t> noted_at = {};          // of a write: its place there
-    std::string packed = {};                           // of a read that is followed or noted
+    std::shared_ptr<Read> told = nullptr;      // of a read that observers hear of
+    std::string packed = {};                   // of such a read
+    std::optional<std::size_t> noted_at = {};  // of a write: its place in what a history is told
     Shown shown = {};        // how its reply is to be read
     std::vector<WritePtr> writes;  // that our question serves
     std::vector<ReadPtr> reads;    // likewise; of a command: that may have waited in vain
@@ -100,14 +99,9 @@ class Connection::Inside {
   void LoseAll(std::size_t kept = 0);
   bool InMessages(const redisReply& reply);
 
-  // Reads that a recorded history is told of
-  std::shared_ptr<NotedReads> Noted();
-  static void Tell(const Expected& expected, const redisReply& reply);
+  // Who observes
+  void Tell(Read& told, std::string_view packed, const redisReply& reply, bool is_queued) const;
   void NoteQueued(const Expected& expected, const redisReply& reply);
-
-  // Reads that dry-run follows
-  std::unique_ptr<FollowedRead> Followed(const Site& site) const;
-  void Came(FollowedRead& followed, std::string_view packed, const redisReply& reply) const;
 
   // Reads that wait, or say what they depend on
   std::optional<std::vector<Reply>> Exchange(const std::vector<std::string>& packed);
@@ -122,6 +116,7 @@ class Connection::Inside {
   ReadPtr WaitNow(const Site& site);
   void KeepRead(Expected& expected, const ReadPtr& read);
   bool WaitForBatch();
+  void JoinTaker(Expected& expected, const redisReply& reply);
   void Prove(const std::optional<Replication>& now);
   std::optional<Error> PastError(const Moment& moment) const;
   Reply ReadShown(const Words& words, std::string_view packed, ReadCall& read);
@@ -140,7 +135,6 @@ class Connection::Inside {
   std::deque<Expected> expected_;  // of what was sent
   std::deque<Reply> ready_;        // read ahead of the application, and settled when it takes them
   std::vector<ReadPtr> batch_reads_;  // the commands of one batch that wait for the same are one read
-  std::shared_ptr<NotedReads> batch_noted_;
   // Of an open MULTI: what was waited for before it, and what reads inside it collect.
   std::vector<ReadPtr> multi_reads_;
   Moment multi_moment_;              // of what its EXEC will give

@@ -192,8 +192,7 @@ void Connection::Inside::AppendRead(Expected& expected, std::string_view packed,
   if (IsRefused(read)) return;
   if (!multi_) {
     if (read != nullptr) expected.reads.push_back(read);
-    expected.followed = Followed(site);  // inside a MULTI the value comes with EXEC
-    expected.moment.Add(Taker::Current());
+    expected.moment.Add(ReadCall::Reader(binding_));
   } else if (multi_sent_ && read != nullptr && !IsAwaited(*read)) {
     if (auto past = read->Past(); !past.ok()) {
       refused_ = past.error();
@@ -205,10 +204,11 @@ void Connection::Inside::AppendRead(Expected& expected, std::string_view packed,
     multi_reads_.push_back(read);
   }
   is_read_ = is_read_ || multi_;
-  if (multi_) multi_moment_.Add(Taker::Current());
-  expected.noted = Noted();
-  if (expected.noted && read != nullptr) read->ToldBy(expected.noted);
-  if (expected.followed || expected.noted) expected.packed = packed;
+  if (multi_) multi_moment_.Add(ReadCall::Reader(binding_));
+  expected.told = ReadCall::Told(binding_, !multi_, site);  // inside a MULTI the value comes with EXEC
+  if (expected.told == nullptr) return;
+  if (read != nullptr) read->Covers(expected.told);
+  expected.packed = packed;
 }
 
 // Whether what it is to see was waited for before the open MULTI.
@@ -240,14 +240,40 @@ ReadPtr Connection::Inside::WaitNow(const Site& site) {
 
 // What a command that may read waited for may have grown until it is sent.
 void Connection::Inside::KeepRead(Expected& expected, const ReadPtr& read) {
-  (multi_ ? multi_moment_ : expected.moment).Add(Taker::Current());
+  (multi_ ? multi_moment_ : expected.moment).Add(ReadCall::Reader(binding_));
   if (read == nullptr || (multi_ && multi_sent_)) return;
   (multi_ ? multi_reads_ : expected.reads).push_back(JoinBatch(read));
 }
 
-void Connection::Inside::Moment::Add(const Taker& taker) {
-  const auto is_same = [&](const Taker& each) { return each.scope == taker.scope && each.reading == taker.reading; };
-  if (std::none_of(takers.begin(), takers.end(), is_same)) takers.push_back(taker);
+void Connection::Inside::Moment::Add(std::shared_ptr<const Read> reader) {
+  const auto is_same = [&](const auto& each) { return each->IsLike(*reader); };
+  if (std::none_of(readers.begin(), readers.end(), is_same)) readers.push_back(std::move(reader));
+}
+
+// Who takes data depends on them, whoever asked for them (SCOPE-24). Where the question for their position was not
+// asked, or has been answered, nobody knows what covers them.
+void Connection::Inside::JoinTaker(Expected& expected, const redisReply& reply) {
+  const auto collects = [](const ReadPtr& each) { return each->collects(); };
+  const bool is_read = std::any_of(expected.reads.begin(), expected.reads.end(), collects);
+  if (expected.moment.readers.empty() || reply.type == REDIS_REPLY_ERROR) return;
+  if (expected.write != nullptr && !is_read) return;  // which tells who takes it, too
+  ReadPtr taker = ReadCall::ForTaking(binding_, Site());
+  if (taker == nullptr) return;
+  const auto is_it = [&](const ReadPtr& each) { return each->CollectsLike(*taker); };
+  if (std::any_of(expected.reads.begin(), expected.reads.end(), is_it)) return;
+  const auto is_answer = [](const Expected& each) { return each.is_answer; };
+  const auto answer = std::find_if(expected_.begin(), expected_.end(), is_answer);
+  if (answer == expected_.end()) {
+    taker->Saw(std::nullopt);
+  } else {
+    const auto known = std::find_if(answer->reads.begin(), answer->reads.end(), is_it);
+    if (known == answer->reads.end()) {
+      answer->reads.push_back(taker);
+    } else {
+      taker = *known;
+    }
+  }
+  expected.reads.push_back(std::move(taker));
 }
 
 // Waits for what the data of the batch are to show by now, and for what their taker wants. False where the connection
@@ -255,7 +281,7 @@ void Connection::Inside::Moment::Add(const Taker& taker) {
 bool Connection::Inside::WaitForBatch() {
   std::vector<ReadPtr> reads = batch_reads_;  // where the connection breaks the batch is forgotten
   const bool gives_data = !multi_sent_ && std::any_of(batch_.begin(), batch_.end(), [](const Expected& each) {
-    return each.is_multi || !each.moment.takers.empty();
+    return each.is_multi || !each.moment.readers.empty();
   });
   const ReadPtr taker = gives_data ? ReadCall::ForWaiting(binding_, Site()) : nullptr;
   if (taker != nullptr) reads.push_back(taker);
@@ -274,7 +300,7 @@ bool Connection::Inside::WaitForBatch() {
   }
   if (multi_) multi_moment_.proof = multi_moment_.proof | proof;
   for (Expected& each : batch_) {
-    if (each.moment.takers.empty()) continue;
+    if (each.moment.readers.empty()) continue;
     each.moment.proof = each.moment.proof | proof;
     // What it waited for in vain is told of by itself.
     for (const ReadPtr& read : each.reads) each.moment.proof = each.moment.proof.Including(read->ids());
@@ -290,23 +316,23 @@ void Connection::Inside::Prove(const std::optional<Replication>& now) {
   if (!id.ok()) return;
   if (multi_sent_) multi_moment_.proof = multi_moment_.proof.Including(*id);
   for (Expected& each : expected_) {
-    if (!each.moment.takers.empty()) each.moment.proof = each.moment.proof.Including(*id);
+    if (!each.moment.readers.empty()) each.moment.proof = each.moment.proof.Including(*id);
   }
 }
 
 // Why data of this moment are too old for those who read them, or who takes them now; nothing where they are not.
 std::optional<Error> Connection::Inside::PastError(const Moment& moment) const {
-  if (moment.takers.empty()) return std::nullopt;
+  if (moment.readers.empty()) return std::nullopt;
   std::optional<Error> misspelt;
-  const auto shows = [&](const Taker& each) {
-    const auto wanted = each.Wants(binding_);
+  const auto shows = [&](const std::shared_ptr<const Read>& each) {
+    const auto wanted = each->Required();
     if (!wanted.ok()) misspelt = wanted.error();
     return wanted.ok() && Lineage(*wanted).IsCoveredBy(moment.proof);
   };
-  const Taker taker = Taker::Current();
-  if (shows(taker) && std::all_of(moment.takers.begin(), moment.takers.end(), shows)) return std::nullopt;
+  const std::shared_ptr<const Read> taker = ReadCall::Reader(binding_);
+  if (shows(taker) && std::all_of(moment.readers.begin(), moment.readers.end(), shows)) return std::nullopt;
   if (misspelt) return misspelt;
-  auto done = ReadsThePast(binding_.name(), kPast, taker.scope);
+  auto done = taker->RefusePast(kPast);
   return done.ok() ? std::nullopt : std::optional<Error>(done.error());
 }
 

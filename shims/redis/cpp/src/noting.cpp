@@ -75,28 +75,8 @@ history::Changed There(std::string_view key, bool expires = false) {
   return {std::string(key), history::Content::kSomething, expires};
 }
 
-history::Seen SeenAt(std::string_view key, bool is_nothing) {
+ReadValue SeenAt(std::string_view key, bool is_nothing) {
   return {std::string(key), is_nothing ? history::Content::kNothing : history::Content::kUnknown};
-}
-
-// What a read found under which keys.
-std::vector<history::Seen> SeenIn(const Words& words, const redisReply& reply, bool is_queued) {
-  std::vector<history::Seen> seen;
-  const std::string name = CommandName(words);
-  const bool has_key = words.size() > 1 && !Among(kWithoutKey, name);
-  const bool are_none = name == "EXISTS" && !is_queued && reply.type == REDIS_REPLY_INTEGER && reply.integer == 0;
-  if (name == "GET" && has_key) {
-    seen.push_back(SeenAt(words[1], !is_queued && reply.type == REDIS_REPLY_NIL));
-  } else if (name == "MGET" || are_none) {
-    const bool is_whole = !is_queued && reply.type == REDIS_REPLY_ARRAY && reply.elements + 1 == words.size();
-    for (std::size_t place = 1; place < words.size(); ++place) {
-      const bool is_nil = is_whole && reply.element[place - 1]->type == REDIS_REPLY_NIL;
-      seen.push_back(SeenAt(words[place], are_none || is_nil));
-    }
-  } else {
-    seen.push_back(SeenAt(has_key ? words[1] : std::string_view(), false));
-  }
-  return seen;
 }
 
 // What SET does; its reply is nil where it is conditional and did nothing.
@@ -175,22 +155,24 @@ std::optional<Changes> NotedCommands::Changed() const {
   return all;
 }
 
-std::shared_ptr<NotedReads> NotedReads::For(const Store& store) {
-  ScopePtr scope = CurrentScope();
-  auto noted = history::NoteRead(store, scope);
-  if (noted == nullptr) return nullptr;
-  return std::shared_ptr<NotedReads>(new NotedReads(std::move(scope), std::move(noted)));
-}
-
-NotedReads::NotedReads(ScopePtr scope, std::unique_ptr<history::NotedRead> noted)
-    : scope_(std::move(scope)), noted_(std::move(noted)) {}
-
-NotedReads::~NotedReads() { noted_->Over(seen_, covers_); }
-
-void NotedReads::Came(const Words& words, const redisReply& reply, bool is_queued) {
-  if (reply.type == REDIS_REPLY_ERROR) return;
-  std::vector<history::Seen> own = SeenIn(words, reply, is_queued);
-  std::move(own.begin(), own.end(), std::back_inserter(seen_));
+std::vector<ReadValue> ValuesIn(const Words& words, const redisReply& reply, bool is_queued) {
+  std::vector<ReadValue> seen;
+  if (reply.type == REDIS_REPLY_ERROR) return seen;
+  const std::string name = CommandName(words);
+  const bool has_key = words.size() > 1 && !Among(kWithoutKey, name);
+  const bool are_none = name == "EXISTS" && !is_queued && reply.type == REDIS_REPLY_INTEGER && reply.integer == 0;
+  if (name == "GET" && has_key) {
+    seen.push_back(SeenAt(words[1], !is_queued && reply.type == REDIS_REPLY_NIL));
+  } else if (name == "MGET" || are_none) {
+    const bool is_whole = !is_queued && reply.type == REDIS_REPLY_ARRAY && reply.elements + 1 == words.size();
+    for (std::size_t place = 1; place < words.size(); ++place) {
+      const bool is_nil = is_whole && reply.element[place - 1]->type == REDIS_REPLY_NIL;
+      seen.push_back(SeenAt(words[place], are_none || is_nil));
+    }
+  } else {
+    seen.push_back(SeenAt(has_key ? words[1] : std::string_view(), false));
+  }
+  return seen;
 }
 
 }  // namespace antipode::redis

@@ -9,14 +9,10 @@
 #include <hiredis/hiredis.h>
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <vector>
 
-#include "antipode/scope.h"
-#include "antipode/shim/history.h"
-#include "antipode/store.h"
-#include "antipode/write_id.h"
+#include "antipode/shim/read_observer.h"
 #include "commands.h"
 
 namespace antipode::redis {
@@ -45,30 +41,9 @@ class NotedCommands {
   std::vector<NotedCommand> commands_;
 };
 
-// One read, or those of one batch and scope; told when the last of them goes.
-class NotedReads {
- public:
-  // Null where no history is recorded, and outside of scopes.
-  static std::shared_ptr<NotedReads> For(const Store& store);
-  NotedReads(const NotedReads&) = delete;
-  NotedReads& operator=(const NotedReads&) = delete;
-  ~NotedReads();
-
-  // The scope in which they were begun.
-  const ScopePtr& scope() const { return scope_; }
-  // The application gets this reply. `is_queued`: the value comes with an EXEC, and nobody looks there.
-  void Came(const Words& words, const redisReply& reply, bool is_queued);
-  // The position that goes into the lineage of whoever depends on them.
-  void Covers(const WriteId& position) { covers_ = position; }
-
- private:
-  NotedReads(ScopePtr scope, std::unique_ptr<history::NotedRead> noted);
-
-  const ScopePtr scope_;
-  const std::unique_ptr<history::NotedRead> noted_;
-  std::vector<history::Seen> seen_;
-  std::optional<WriteId> covers_;
-};
+// What a read found under which keys; nothing where it ended with an error. `is_queued`: the value comes with an EXEC,
+// and nobody looks there.
+std::vector<ReadValue> ValuesIn(const Words& words, const redisReply& reply, bool is_queued);
 
 }  // namespace antipode::redis
 

@@ -18,14 +18,43 @@ constexpr std::chrono::nanoseconds kLastPause = 50ms;
 }  // namespace
 
 std::shared_ptr<ReadCall> ReadCall::Make(Binding& binding, const Site& site, bool tells) {
-  if (binding.store->mode() == Mode::kOff) return nullptr;
-  const bool merges = tells && CurrentSettings()->auto_merge;
-  if (!binding.waits() && !merges && CurrentReading() == nullptr) return nullptr;
-  std::shared_ptr<ReadCall> call(new ReadCall(binding, site));
-  call->merges_ = merges && call->scope_ != nullptr;
-  if (tells) call->reading_ = call->taker_.reading;
+  if (!binding.store->records()) return nullptr;
+  if (!binding.waits() && !(tells && CurrentSettings()->auto_merge) && CurrentReading() == nullptr) return nullptr;
+  ReadOptions options;
+  options.waits = binding.waits();
+  options.collects = tells;
+  options.is_told = false;
+  std::shared_ptr<ReadCall> call(new ReadCall(binding, std::make_shared<Read>(binding.store, options, site)));
   call->Begin();
   return call;
+}
+
+std::shared_ptr<ReadCall> ReadCall::ForTaking(Binding& binding, const Site& site) {
+  if (!IsCollected(binding)) return nullptr;
+  ReadOptions options;
+  options.is_told = false;
+  return std::shared_ptr<ReadCall>(new ReadCall(binding, std::make_shared<Read>(binding.store, options, site)));
+}
+
+bool ReadCall::IsCollected(const Binding& binding) {
+  if (!binding.store->records()) return false;
+  return CurrentReading() != nullptr || (CurrentSettings()->auto_merge && CurrentScope() != nullptr);
+}
+
+std::shared_ptr<const Read> ReadCall::Reader(const Binding& binding) {
+  ReadOptions options;
+  options.waits = binding.waits();
+  options.collects = options.is_told = false;
+  return std::make_shared<const Read>(binding.store, options);
+}
+
+std::shared_ptr<Read> ReadCall::Told(const Binding& binding, bool is_sure, const Site& site) {
+  if (!Read::IsHeard(*binding.store)) return nullptr;
+  ReadOptions options;
+  options.collects = false;
+  options.is_sure = is_sure;
+  auto told = std::make_shared<Read>(binding.store, options, site);
+  return told->is_told() ? told : nullptr;
 }
 
 std::shared_ptr<ReadCall> ReadCall::For(Binding& binding, const Site& site) {
@@ -35,7 +64,7 @@ std::shared_ptr<ReadCall> ReadCall::For(Binding& binding, const Site& site) {
 
 std::shared_ptr<ReadCall> ReadCall::ForSending(Binding& binding, const Site& site) {
   auto call = Make(binding, site, true);
-  return call != nullptr && (call->collects() || call->scope_ != nullptr) ? call : nullptr;
+  return call != nullptr && (call->collects() || call->read_->scope() != nullptr) ? call : nullptr;
 }
 
 std::shared_ptr<ReadCall> ReadCall::ForWaiting(Binding& binding, const Site& site) {
@@ -43,13 +72,14 @@ std::shared_ptr<ReadCall> ReadCall::ForWaiting(Binding& binding, const Site& sit
 }
 
 void ReadCall::Begin() {
-  auto wanted = taker_.Wants(binding_);
+  auto wanted = read_->Required();
   refusal_ = wanted.ok() ? std::optional<Error>() : wanted.error();
   ids_ = wanted.ok() ? std::move(wanted).value() : std::vector<WriteId>();
   timeout_ = binding_.Timeout();
   began_ = Clock::now();
   deadline_ = began_ + timeout_;
-  if (scope_ != nullptr && scope_->deadline()) deadline_ = std::min(deadline_, *scope_->deadline());
+  const auto end = read_->scope() != nullptr ? read_->scope()->deadline() : std::nullopt;
+  if (end) deadline_ = std::min(deadline_, *end);
   backoff_ = kFirstPause;
 }
 
@@ -121,32 +151,25 @@ void ReadCall::Saw(const std::optional<Replication>& now) {
   if (position) {
     if (auto made = WriteId::Position(binding_.name(), position->epoch, position->counter); made.ok()) id = *made;
   }
-  if (noted_ != nullptr && id && collects()) noted_->Covers(*id);
-  if (reading_ != nullptr) {
-    if (id) {
-      reading_->Saw({*id});
-    } else {
-      reading_->Marked(binding_.name());
-    }
+  for (const auto& told : std::exchange(told_, {})) {
+    if (id && collects()) told->Covered(*id);
   }
-  if (merges_) scope_->TransferRead(id ? Lineage(*id) : Lineage().MarkedIncomplete({binding_.name()}), site_);
+  if (id) {
+    read_->Saw({*id});
+  } else {
+    read_->Mark();
+  }
 }
 
 void ReadCall::SawBeside(const Beside& beside) {
-  if (reading_ != nullptr) {
-    reading_->Saw({}, beside.lineage);
-    if (beside.missed) reading_->Marked(binding_.name());
-  }
-  if (merges_) {
-    scope_->TransferRead(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, site_);
-  }
+  read_->Saw({}, beside.lineage);
+  if (beside.missed) read_->Mark();
 }
 
 Result<void> ReadCall::Past() const {
-  return ReadsThePast(binding_.name(),
-                      "it reads inside a MULTI what nobody has waited for, and inside nothing can be asked: begin the "
-                      "MULTI in the scope that reads, after its writes, or read before it",
-                      scope_);
+  return read_->RefusePast(
+      "it reads inside a MULTI what nobody has waited for, and inside nothing can be asked: begin the MULTI in the "
+      "scope that reads, after its writes, or read before it");
 }
 
 Result<void> ReadCall::Finish() {
@@ -160,7 +183,7 @@ Result<void> ReadCall::Finish() {
     judged.verdict = Verdict::kUnproven;
     judged.kind = trouble_->unknown_epoch ? UnprovenKind::kHistory : trouble_->kind;
   }
-  return WaitedInVain(binding_.name(), std::move(judged), scope_);
+  return read_->Refuse(std::move(judged));
 }
 
 }  // namespace antipode::redis

@@ -9,30 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "antipode/reading.h"
-#include "antipode/scope.h"
-#include "antipode/shim/wait_on_read.h"
+#include "antipode/shim/read.h"
 #include "antipode/site.h"
 #include "antipode/verdict.h"
 #include "antipode/write_id.h"
 #include "binding.h"
 #include "judging.h"
-#include "noting.h"
 
 namespace antipode::redis {
-
-// Who reads: what the data are to show grows until they are fetched.
-struct Taker {
-  static Taker Current() { return {CurrentScope(), CurrentReading()}; }
-  // The writes to this store that data fetched now are to show; none where a read of this connection waits for nothing.
-  // Fails, by the policies, where they stand under a misspelt name of the store.
-  Result<std::vector<WriteId>> Wants(const Binding& binding) const {
-    return Required(*binding.store, reading, scope, binding.waits());
-  }
-
-  ScopePtr scope;
-  std::shared_ptr<ReadingBlock> reading;
-};
 
 class ReadCall {
  public:
@@ -42,10 +26,23 @@ class ReadCall {
   static std::shared_ptr<ReadCall> ForSending(Binding& binding, const Site& site);
   // It waits for what the caller wants, and tells nobody what it saw. Null where nothing can be wanted.
   static std::shared_ptr<ReadCall> ForWaiting(Binding& binding, const Site& site);
+  // Whether the caller collects what it reads.
+  static bool IsCollected(const Binding& binding);
+  // Of data that others asked for and the caller takes: it waits for nothing. Null where the caller collects nothing.
+  static std::shared_ptr<ReadCall> ForTaking(Binding& binding, const Site& site);
+  // Who reads: what the data are to show grows until they are fetched.
+  static std::shared_ptr<const Read> Reader(const Binding& binding);
+  // One that observers are told of, and nobody else; null where they want to hear of none. Where it is not sure, its
+  // values come later, with an EXEC.
+  static std::shared_ptr<Read> Told(const Binding& binding, bool is_sure, const Site& site);
+
   // Whether it waits and collects for the same as this one does.
   bool Serves(const ReadCall& other) const {
-    return scope_ == other.scope_ && taker_.reading == other.taker_.reading && collects() == other.collects() &&
-           ids_ == other.ids_;
+    return read_->IsLike(*other.read_) && collects() == other.collects() && ids_ == other.ids_;
+  }
+  // Whether the same ones collect what it reads.
+  bool CollectsLike(const ReadCall& other) const {
+    return read_->IsLike(*other.read_) && collects() == other.collects();
   }
 
   const std::vector<WriteId>& ids() const { return ids_; }
@@ -56,7 +53,7 @@ class ReadCall {
   // What a look has shown to it.
   const Lineage& proof() const { return proof_; }
   // Whether somebody wants to know what the values depend on.
-  bool collects() const { return reading_ != nullptr || merges_; }
+  bool collects() const { return read_->collects(); }
   // The epochs whose marks are asked for, the server's own first; empty where no marks are needed.
   std::vector<std::string> Fields() const;
   // The server's own epoch as just seen; whether the look is to be repeated, because it was not known when the marks
@@ -77,8 +74,8 @@ class ReadCall {
   void Saw(const std::optional<Replication>& now);
   // What rested beside a value that was read.
   void SawBeside(const Beside& beside);
-  // A recorded history is told of it by these.
-  void ToldBy(std::shared_ptr<NotedReads> noted) { noted_ = std::move(noted); }
+  // This one, which others are told of, is covered by what covers it.
+  void Covers(std::shared_ptr<Read> told) { told_.push_back(std::move(told)); }
   // What the policies say of a read inside a MULTI that was begun before what it is to show was waited for (SHIM-48).
   Result<void> Past() const;
   // The read is over: what the policies say of a wait in vain, or of a refusal that came when it had been sent.
@@ -87,21 +84,17 @@ class ReadCall {
  private:
   using Clock = std::chrono::steady_clock;
 
-  ReadCall(Binding& binding, const Site& site) : binding_(binding), site_(site), taker_(Taker::Current()) {}
+  ReadCall(Binding& binding, std::shared_ptr<const Read> read) : binding_(binding), read_(std::move(read)) {}
 
   static std::shared_ptr<ReadCall> Make(Binding& binding, const Site& site, bool tells);
   void Begin();
 
   Binding& binding_;
-  const Site site_;
-  const Taker taker_;
-  const ScopePtr scope_ = taker_.scope;
-  std::shared_ptr<ReadingBlock> reading_;  // that is told what was read
+  const std::shared_ptr<const Read> read_;
   std::vector<WriteId> ids_;
   std::optional<Error> refusal_;
   Lineage proof_;
-  std::shared_ptr<NotedReads> noted_;
-  bool merges_ = false;
+  std::vector<std::shared_ptr<Read>> told_;
   std::string epoch_;
   std::optional<Visibility> trouble_;
   std::chrono::nanoseconds timeout_{};

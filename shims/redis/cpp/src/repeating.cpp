@@ -43,7 +43,7 @@ bool Add(std::string& octets, const redisReply* reply) {
   } else if (reply->str != nullptr) {
     octets.append(std::to_string(reply->len)).append(":").append(reply->str, reply->len);
   }
-  return octets.size() <= FollowedRead::kMostOctets;
+  return octets.size() <= ReadReply::kMostOctets;
 }
 
 // The address of a connection as the server sees it where nothing stands between; empty for one that is not of TCP.
@@ -113,7 +113,7 @@ std::optional<std::string> OctetsOf(std::string_view name, const redisReply& rep
     if (place % step == 0) parts.emplace_back();
     if (!Add(parts.back(), reply.element[place])) return std::nullopt;
     if (place % step + 1 == step) size += parts.back().size();
-    if (size > FollowedRead::kMostOctets) return std::nullopt;
+    if (size > ReadReply::kMostOctets) return std::nullopt;
   }
   std::sort(parts.begin(), parts.end());
   for (const std::string& part : parts) octets += part;
@@ -137,14 +137,11 @@ void Repeating::Said(std::string_view name) {
   if (name == "SELECT" || name == "RESET" || name == "SWAPDB") known_->moved = true;
 }
 
-FollowedRead::Came Repeating::Of(std::string_view packed, const redisReply& reply,
-                                 std::chrono::nanoseconds timeout) const {
-  FollowedRead::Came came;
-  const auto words = Unpack(packed);
-  if (!words || known_->moved || !IsRepeated(CommandName(*words))) return came;
-  came.value = [name = CommandName(*words), &reply] { return OctetsOf(name, reply); };
-  came.repeat = [known = known_, packed = std::string(packed), timeout] { return known->Again(packed, timeout); };
-  return came;
+void Repeating::Complete(ReadReply& told, const Words& words, std::string_view packed, const redisReply& reply,
+                         std::chrono::nanoseconds timeout) const {
+  if (known_->moved || !IsRepeated(CommandName(words))) return;
+  told.value = [name = CommandName(words), &reply] { return OctetsOf(name, reply); };
+  told.repeat = [known = known_, packed = std::string(packed), timeout] { return known->Again(packed, timeout); };
 }
 
 // The database that the application's connection reads: what was told, else what the server says of it.

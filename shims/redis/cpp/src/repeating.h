@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "antipode/redis.h"
-#include "antipode/shim/followed_read.h"
+#include "antipode/shim/read_observer.h"
 #include "commands.h"
 #include "resting.h"
 #include "target.h"
@@ -35,8 +35,9 @@ class Repeating {
   void Reconnected(const Target& target);
   // The application says something on it that is neither read nor write.
   void Said(std::string_view name);
-  // What came of a read, as its application gets it.
-  FollowedRead::Came Of(std::string_view packed, const redisReply& reply, std::chrono::nanoseconds timeout) const;
+  // Says how a read is sent once more, and what its application gets to compare that with, where it may be.
+  void Complete(ReadReply& told, const Words& words, std::string_view packed, const redisReply& reply,
+                std::chrono::nanoseconds timeout) const;
 
  private:
   static constexpr int kUnknown = -1;

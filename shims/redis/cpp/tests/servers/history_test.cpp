@@ -1,7 +1,5 @@
 // Recorded histories of Redis: what commands change and read, and what a replica that lags makes of it, also together
 // with a service in Python (HIST-23, HIST-27, HIST-28, HIST-30, HIST-37).
-#include "antipode/shim/history.h"
-
 #include <functional>
 #include <string>
 #include <vector>

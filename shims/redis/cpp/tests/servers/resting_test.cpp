@@ -170,6 +170,44 @@ TEST_F(RestingTest, AutomaticMergingTakesWhatRests) {
   }
 }
 
+// SCOPE-24, SHIM-13: also where the other one wants to know of it, too, and where something is written with it.
+TEST_F(RestingTest, WhoTakesWhatAnotherScopeAskedForDependsOnWhatRests) {
+  Connection posts = Wrapped("a", InEnvelopes());
+  {
+    const Scope writer(Other());
+    EXPECT_EQ(posts.Command("SET post:1 body").text(), "OK");
+  }
+  const std::vector<std::string> asked[] = {
+      {"GET post:1"}, {"MULTI", "GET post:1"}, {"MULTI", "GET post:1", "SET other v"}, {"SET other v", "GET post:1"}};
+  for (const auto& commands : asked) {
+    for (const bool is_sent : {false, true}) {
+      for (const bool collects : {false, true}) {
+        std::size_t replies = commands.size();
+        {
+          const Scope asking;
+          std::optional<Reading> seen;
+          if (collects) seen.emplace();
+          for (const std::string& each : commands) EXPECT_EQ(posts.Append(each.c_str()), REDIS_OK) << each;
+          Reply reply;
+          for (; is_sent && replies > 1; --replies) EXPECT_EQ(posts.GetReply(&reply), REDIS_OK);
+        }
+        const Scope taking;
+        const Reading seen;
+        Reply reply;
+        if (commands.front() == "MULTI") {
+          EXPECT_EQ(posts.Append("EXEC"), REDIS_OK);
+          ++replies;
+        }
+        for (; replies > 0; --replies) EXPECT_EQ(posts.GetReply(&reply), REDIS_OK);
+        const Lineage lineage = seen.lineage();
+        const std::string told = commands.back() + ", " + lineage.Serialize();
+        EXPECT_FALSE(lineage.OfStore("user-acl").empty()) << told;
+        EXPECT_TRUE(!lineage.OfStore(kStore).empty() || !lineage.IsComplete()) << told;
+      }
+    }
+  }
+}
+
 TEST_F(RestingTest, WhatTheShimDidNotWriteReadsAsItself) {  // SHIM-14, SHIM-34, SHIM-35
   Connection posts = Wrapped("a", InEnvelopes());
   Plain("a").Do({"SET", "post:1", "\xff\xf5" "AE plain"});

@@ -1,8 +1,7 @@
 /// \file
-/// Reads that dry-run follows: was the server behind, and was what it returned stale. For shims (spec REC-6, REC-12 to
-/// REC-15).
-#ifndef ANTIPODE_SHIM_FOLLOWED_READ_H_
-#define ANTIPODE_SHIM_FOLLOWED_READ_H_
+/// Reads that dry-run follows: was the server behind, and was what it returned stale (spec REC-6, REC-12 to REC-15).
+#ifndef ANTIPODE_SRC_DIAGNOSTICS_FOLLOWED_READ_H_
+#define ANTIPODE_SRC_DIAGNOSTICS_FOLLOWED_READ_H_
 
 #include <cstddef>
 #include <functional>
@@ -12,32 +11,30 @@
 #include <string>
 #include <vector>
 
-#include "antipode/export.h"
 #include "antipode/reading.h"
 #include "antipode/scope.h"
+#include "antipode/shim/read_observer.h"
 #include "antipode/shim/server.h"
 #include "antipode/site.h"
 #include "antipode/store.h"
 #include "antipode/write_id.h"
 
-namespace antipode ANTIPODE_EXPORT {
+namespace antipode {
 
 /// One read of a store in dry-run that is followed. None of this waits, asks a server, or fails.
 ///
 ///     const auto followed = FollowedRead::Begin(store, CurrentReading(), CurrentScope(), site);
 ///     auto value = …;                       // the read itself
 ///     if (followed) followed->Over(server, {[&] { return OctetsOf(value); }, [=] { return … read again …; }, {}});
-class FollowedRead {
+class FollowedRead final : public ReadObserver {
  public:
-  /// What a read returned, as octets: the same where it returned the same. Nothing where it cannot be compared. A
-  /// result longer than `kMostOctets` is not.
-  using Octets = std::function<std::optional<std::string>()>;
-  static constexpr std::size_t kMostOctets = std::size_t{1} << 20U;
+  using Octets = ReadReply::Octets;
+  static constexpr std::size_t kMostOctets = ReadReply::kMostOctets;
 
   /// What came of a read.
   struct Came {
-    /// Called at once, if at all. None where the shim does not have what came (a cursor, a stream of rows): then nothing
-    /// is compared.
+    /// Called at once, if at all. None where the shim does not have what came (a cursor, a stream of rows): then
+    /// nothing is compared.
     Octets value = nullptr;
     /// Sends the same read once more, on a connection of the shim's own, within a deadline of a second at most; called
     /// later by a thread of Antipode's. Only for commands that are deterministic and have no side effects; nothing
@@ -55,9 +52,14 @@ class FollowedRead {
       const std::shared_ptr<Store>& store, const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope,
       const Site& site, const std::optional<std::vector<std::string>>& keys = std::nullopt) noexcept;
 
+  /// Has the reads that the lower rooms tell of be followed; called once.
+  static void Listen() noexcept;
+
   FollowedRead(const FollowedRead&) = delete;
   FollowedRead& operator=(const FollowedRead&) = delete;
-  ~FollowedRead();
+  ~FollowedRead() override;
+
+  void Returned(const ReadReply& reply) noexcept override;
 
   /// The reply has come from this server; called once.
   void Over(const std::shared_ptr<Server>& server, const Came& came) noexcept;
@@ -72,4 +74,4 @@ class FollowedRead {
 
 }  // namespace antipode
 
-#endif  // ANTIPODE_SHIM_FOLLOWED_READ_H_
+#endif  // ANTIPODE_SRC_DIAGNOSTICS_FOLLOWED_READ_H_
