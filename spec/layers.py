@@ -5,6 +5,8 @@ The rooms are the same in every language, lowest first. A file belongs to the ro
 longest name decides. Python's imports count where they stand in a function or under `TYPE_CHECKING`, too. Java's are
 checked by `LayersTest`, on the compiled classes, against the same file.
 
+A shim imports only the public modules of Python's core.
+
 The edges that run upward today, and the rings, are listed. The lists only shrink: an edge that is not listed is a
 fault, and so is a listed one that is not there any more.
 
@@ -13,6 +15,7 @@ usage: layers.py    (in the project's Python environment)
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -24,6 +27,7 @@ from typing import Any, Final
 import grimp
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+INNER: Final = re.compile(r"antipode(\.\w+)*\._(?!_)")
 INCLUDE: Final = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
 
 Edges = dict[str, set[str]]
@@ -120,6 +124,19 @@ def python_edges(package: str = "antipode") -> Edges:
     }
 
 
+def private_imports(sources: Iterable[Path]) -> Iterator[str]:
+    """Yield each import of an inner module of the Python core by a shim: it may import only what has no underscore."""
+    for path in sources:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{each.name}" for each in node.names]
+            elif isinstance(node, ast.Import):
+                names = [each.name for each in node.names]
+            else:
+                continue
+            yield from (f"{path.name}:{node.lineno}: imports {name}" for name in names if INNER.match(name))
+
+
 def cpp_edges(root: Path) -> Edges:
     """Return the includes of the C++ core; a header and its source are one file."""
     sources = [
@@ -155,6 +172,9 @@ def main() -> int:
             print(f"{language}: {fault}")
         number = sum(map(len, edges.values()))
         print(f"{language}: {len(layers.upward)} of {number} imports run upward, {len(layers.rings)} rings")
+    for fault in private_imports(sorted(ROOT.glob("shims/*/python/src/**/*.py"))):
+        faults += 1
+        print(f"shims: {fault}")
     return 1 if faults else 0
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from antipode.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
 from antipode.cli.asking import ask
+from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
 
 URLS = {
     "redis": "redis://ann:s3cret@{place}/0",

@@ -7,8 +7,8 @@ from typing import Any
 
 import antipode
 from antipode import Lineage, memory
-from antipode.branch_ids import BRANCHES, BranchId
-from antipode.result import BarrierResult
+from antipode._model.branch_ids import BRANCHES, BranchId
+from antipode._model.result import BarrierResult
 
 
 class World:

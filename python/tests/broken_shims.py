@@ -9,16 +9,16 @@ from typing import ClassVar
 import antipode
 import antipode.memory
 import pytest
+from antipode._engine.pending_wait import Need, Proof, Settled, release_all
+from antipode._engine.server import ServerPoller
+from antipode._engine.store_servers import RegionStore
+from antipode._model.write_id import Ordered, WriteId
+from antipode._scope.scope import Scope
+from antipode._store.read import Read, ReadValue
+from antipode._store.store import Write
 from antipode.memory.node import Node
-from antipode.need import Need, Proof, Settled, release_all
-from antipode.read import Read, ReadValue
-from antipode.scope import Scope
-from antipode.server import ServerPoller
 from antipode.shim import NOT_YET, VISIBLE, Server, Shim, Visibility, not_yet, stores
-from antipode.store import Write
-from antipode.store_servers import RegionStore
 from antipode.testing.conformance import ShimConformance, StoreUnderTest
-from antipode.writeid import Ordered, WriteId
 from memory_under_test import MemoryUnderTest, ObjectsUnderTest
 
 

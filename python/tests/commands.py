@@ -47,7 +47,7 @@ import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from antipode.administration import SETTLED, EpochRecord, Finding, Level, Step
+from antipode.shim.administration import SETTLED, EpochRecord, Finding, Level, Step
 
 
 def _path(url):

@@ -43,7 +43,7 @@ def monkeypatch(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     def setenv(name: str, value: str, prepend: str | None = None) -> None:
         plain(name, value, prepend)
         if name.startswith("ANTIPODE_"):
-            sys.modules["antipode.settings"].__dict__["_current"] = None  # what code has configured stays
+            sys.modules["antipode._base.settings"].__dict__["_current"] = None  # what code has configured stays
 
     vars(monkeypatch)["setenv"] = setenv
     return monkeypatch

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import antipode
-import antipode.answering
 import antipode.asgi
 import antipode.memory
 import antipode.wsgi

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Final
 
 import antipode
 from antipode import BarrierResult, Lineage, Ordered, UnprovenKind, WriteId
+from antipode._model.verdict import NOT_YET, VISIBLE, not_yet, unproven
 from antipode.shim import Capabilities, Server, Shim, Store, StoreOptions, Visibility, Watch, join_store
-from antipode.verdict import NOT_YET, VISIBLE, not_yet, unproven
 
 DEADLINE_S: Final = 60.0
 _SETTINGS: Final[dict[str, Any]] = {"free_path_ttl": 3600, "replica_out_after": 60, "reconnect": 3600, "poll": 0.005}

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from antipode._model.write_id import WriteId
+from antipode._store.store import Store, StoreOptions
 from antipode.shim import Capabilities, Server, Shim, Visibility, join_store
-from antipode.store import Store, StoreOptions
-from antipode.writeid import WriteId
 
 Answer = Callable[[Sequence[WriteId], Server], Sequence[Visibility]]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from antipode.discovery import Discovery
-from antipode.server import ServerPoller
+from antipode._engine.discovery import Discovery
+from antipode._engine.server import ServerPoller
+from antipode._engine.store_servers import RegionStore
 from antipode.shim import Server, ServerSource, Store
-from antipode.store_servers import RegionStore
 
 
 def region_store(store: Store) -> RegionStore:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import antipode.memory
-from antipode.lineage import Lineage
+from antipode._model.lineage import Lineage
 from antipode.memory.node import Node
 from antipode.shim import Server, Shim, StoreOptions, join_store
 from antipode.testing.under_test import StoreUnderTest

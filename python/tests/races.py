@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from antipode import need as need_module
-from antipode import server as server_module
-from antipode import waiting
-from antipode.need import Group, Settled, release_all
-from antipode.server import ServerPoller
+from antipode._engine import pending_wait as need_module
+from antipode._engine import server as server_module
+from antipode._engine import waiting
+from antipode._engine.pending_wait import Group, Settled, release_all
+from antipode._engine.server import ServerPoller
+from antipode._model.verdict import VISIBLE
+from antipode._model.write_id import WriteId
+from antipode._store.store import Store
 from antipode.shim import Capabilities, Server, Visibility
-from antipode.store import Store
-from antipode.verdict import VISIBLE
-from antipode.writeid import WriteId
 from fakes import FakeShim, Target, fake_store
 from inner import region_store
 from turns import TurnLock, Turns

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import antipode
 import pytest
-from antipode import WriteId, telemetry
+from antipode import WriteId
+from antipode._diagnostics import telemetry
+from antipode._model.verdict import VISIBLE
+from antipode._store.store import Store
 from antipode.shim import Capabilities
-from antipode.store import Store
-from antipode.verdict import VISIBLE
 from fakes import FakeShim, Target, always, fake_store
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
@@ -38,7 +39,7 @@ class Counts:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reader = InMemoryMetricReader()
         provider = MeterProvider([self.reader])
-        monkeypatch.setattr("antipode.telemetry.metrics.get_meter", provider.get_meter)
+        monkeypatch.setattr("antipode._diagnostics.telemetry.metrics.get_meter", provider.get_meter)
         telemetry.reset()
 
     def of(self, instrument: str, **attributes: str) -> int:

@@ -9,7 +9,7 @@ import antipode.asgi
 import antipode.session
 import antipode.wsgi
 from antipode import Lineage, WriteId
-from antipode.seal_keys import Keys
+from antipode._base.seal_keys import Keys
 from flask import Flask, request
 from starlette.applications import Starlette
 from starlette.requests import Request

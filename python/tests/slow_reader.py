@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from antipode import wire
-from antipode.errors import MalformedLineageError
-from antipode.lineage import Lineage
-from antipode.section import Section
+from antipode._model import wire
+from antipode._model.errors import MalformedLineageError
+from antipode._model.lineage import Lineage
+from antipode._model.section import Section
 
 PLAIN = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-")
 HEX = "0123456789ABCDEF"

@@ -10,7 +10,6 @@ from typing import Any
 
 import antipode
 import antipode.asgi
-import antipode.carriers
 import antipode.delegated
 import antipode.grpc
 import antipode.httpx
@@ -22,7 +21,7 @@ import antipode.shim
 import antipode.testing
 import antipode.wsgi
 import pytest
-from antipode.setting_words import WORDS
+from antipode._base.setting_fields import WORDS
 
 SIGNATURES: dict[str, str] = {
     # values
@@ -201,7 +200,7 @@ def test_every_name_that_is_exported_is_there_and_documented() -> None:
     for name in antipode.__all__:
         value = getattr(antipode, name)
         assert inspect.getdoc(value) if callable(value) else True, name
-    for module in ("shim", "propagation", "memory", "settings"):
+    for module in ("shim", "propagation", "memory", "_base.settings"):
         loaded = importlib.import_module(f"antipode.{module}")
         for name in loaded.__all__:
             assert hasattr(loaded, name), f"{module}.{name}"

@@ -11,7 +11,7 @@ import antipode.session
 import antipode.wsgi
 import pytest
 from antipode import Lineage
-from antipode.errors import ConfigurationError
+from antipode._model.errors import ConfigurationError
 from antipode.session import Entry, join_from, keep_in
 from flask import Flask, session
 from scopes import Counts

@@ -12,8 +12,9 @@ import antipode.asgi
 import antipode.httpx
 import httpx
 import pytest
-from antipode import WriteId, addresses
-from antipode.observers import events
+from antipode import WriteId
+from antipode._base.observers import events
+from antipode._trust import addresses
 from antipode.session import Cookie
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -15,7 +15,7 @@ import antipode.asgi
 import httpx
 import pytest
 from antipode import Lineage, Scope, WriteId
-from antipode.observers import events
+from antipode._base.observers import events
 from antipode.propagation import extract_response
 from starlette.applications import Starlette
 from starlette.requests import Request

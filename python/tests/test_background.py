@@ -8,11 +8,12 @@ from pathlib import Path
 
 import antipode
 import pytest
-from antipode import Lineage, UnprovenKind, WriteId, background
-from antipode.background import Background, Bell
-from antipode.record_writer import RecordWriter
+from antipode import Lineage, UnprovenKind, WriteId
+from antipode._base import background
+from antipode._base.background import Background, Bell
+from antipode._diagnostics.dryrun.record_writer import RecordWriter
+from antipode._model.verdict import VISIBLE
 from antipode.shim import StoreOptions, join_store
-from antipode.verdict import VISIBLE
 from fakes import FakeShim, Target, always, fake_store, until
 from parked_barriers import Client
 

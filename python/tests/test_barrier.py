@@ -12,11 +12,11 @@ import antipode
 import antipode.memory
 import pytest
 from antipode import Lineage, Verdict, WriteId
-from antipode.scope import open_scope
-from antipode.scope_values import Delivery
+from antipode._model.scope_values import Delivery
+from antipode._model.verdict import NOT_YET, VISIBLE, UnprovenKind, Visibility, not_yet, unproven
+from antipode._scope.scope import open_scope
+from antipode._store.store import registry
 from antipode.shim import Server
-from antipode.store import registry
-from antipode.verdict import NOT_YET, VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from fakes import Answer, FakeShim, Target, always, down, fake_store
 
 
@@ -113,7 +113,7 @@ def test_the_requests_own_deadline_tightens_it() -> None:
 @pytest.mark.parametrize("write", [WriteId.position("s", "e", 7), WriteId("s", "k", antipode.Ordered("", 7))])
 def test_a_look_ends_with_the_servers_answer(write: WriteId, monkeypatch: pytest.MonkeyPatch) -> None:
     """BAR-29: it does not wait for as long as it may."""
-    monkeypatch.setattr("antipode.waiting.LOOK_S", 60.0)
+    monkeypatch.setattr("antipode._engine.waiting.LOOK_S", 60.0)
     target = Target("s1", always(NOT_YET))
     fake_store("s", target)
     for _ in range(3):

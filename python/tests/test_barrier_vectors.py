@@ -11,13 +11,14 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import Lineage, WriteId, following, records
-from antipode.epochs import judge_position
-from antipode.scope import Scope, open_scope
-from antipode.scope_values import Delivery
-from antipode.store import registry
-from antipode.verdict import NOT_YET, VISIBLE, UnprovenKind, Verdict, Visibility, unproven
-from antipode.wait_on_read import wait_first, waited_in_vain
+from antipode import Lineage, WriteId
+from antipode._diagnostics.dryrun import following, records
+from antipode._model.scope_values import Delivery
+from antipode._model.verdict import NOT_YET, VISIBLE, UnprovenKind, Verdict, Visibility, unproven
+from antipode._scope.scope import Scope, open_scope
+from antipode._store.epochs import judge_position
+from antipode._store.store import registry
+from antipode._store.wait_on_read import wait_first, waited_in_vain
 from fakes import Target, always, down, fake_store
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from antipode.both_ways import BlockingCall, Steps, run, run_async
+from antipode.shim.both_ways import BlockingCall, Steps, run, run_async
 
 
 class Client:

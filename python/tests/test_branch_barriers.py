@@ -11,12 +11,13 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import BarrierIncomplete, BarrierTimeout, BarrierUnproven, Lineage, WriteId, server
-from antipode.branch_ids import BRANCHES, BranchId
-from antipode.branch_lookup import look_for
+from antipode import BarrierIncomplete, BarrierTimeout, BarrierUnproven, Lineage, WriteId
+from antipode._engine import server
+from antipode._engine.branch_lookup import look_for
+from antipode._model.branch_ids import BRANCHES, BranchId
+from antipode._model.verdict import UnprovenKind, unproven
 from antipode.memory import MemoryShim
 from antipode.shim import Server
-from antipode.verdict import UnprovenKind, unproven
 from branching import World, eventually, look, open_branch, reason, verdict
 from fakes import Target, always, fake_store
 from inner import region_store
@@ -150,7 +151,7 @@ def test_a_hundred_nested_branches_end_in_one_barrier(world: World) -> None:
 
 
 def branch_table_of_another_process() -> None:
-    from antipode.branch_table import CLOSED
+    from antipode._store.branch_table import CLOSED
 
     CLOSED._held.clear()
 
@@ -216,7 +217,7 @@ def test_clocks_that_differ_cost_time_and_never_a_false_pass(
     """BRANCH-15: a reader whose clock is ahead gives up sooner, one behind waits for its deadline."""
     task, mine = world.hand_over(within=0.5)
     now = time.time
-    monkeypatch.setattr("antipode.branch_ids.time.time", lambda: now() + skew)
+    monkeypatch.setattr("antipode._model.branch_ids.time.time", lambda: now() + skew)
     result = look(mine, 0.3)
     assert verdict(result) == ("unproven" if skew > 0 else "timed_out")
     assert result.waited < 1

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import antipode
 from antipode import Lineage, Scope
-from antipode.branch_ids import BRANCHES, BranchId
-from antipode.branch_table import CLOSED
-from antipode.branches import close_scope
-from antipode.scope_context import activate
+from antipode._facade.branches import close_scope
+from antipode._model.branch_ids import BRANCHES, BranchId
+from antipode._scope.context import activate
+from antipode._store.branch_table import CLOSED
 from antipode.testing import isolated
 from branching import World, look
 from hypothesis import example, given, settings

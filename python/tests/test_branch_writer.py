@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from antipode.branch_writer import RowWriter
-from antipode.errors import UnfitStoreError
+from antipode._model.errors import UnfitStoreError
+from antipode._store.store import Store
 from antipode.shim import Server
-from antipode.store import Store
+from antipode.shim.branch_writer import RowWriter
 from antipode.testing import isolated
 
 

@@ -10,13 +10,13 @@ from datetime import timedelta
 import antipode
 import pytest
 from antipode import Lineage, WriteId
-from antipode.branch_ids import BRANCHES, BranchId, branches_of
-from antipode.branch_table import CLOSED
-from antipode.errors import BlockingCallError, ConfigurationError, UnknownStoreError
-from antipode.exchange import leaving
+from antipode._base.seal_keys import Keys
+from antipode._model.branch_ids import BRANCHES, BranchId, branches_of
+from antipode._model.errors import BlockingCallError, ConfigurationError, UnknownStoreError
+from antipode._propagation.gate import leaving
+from antipode._store.branch_table import CLOSED
 from antipode.messages import outgoing_message
 from antipode.propagation import extract_request, inject_request, inject_response
-from antipode.seal_keys import Keys
 from branching import World, eventually, look, open_branch, reason, verdict
 from scopes import positions
 

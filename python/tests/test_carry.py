@@ -13,7 +13,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Lineage, Scope, WriteId
-from antipode.branch_ids import branches_of
+from antipode._model.branch_ids import branches_of
 from branching import World
 
 

@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from antipode import cli, seal
-from antipode.lineage import Lineage
-from antipode.seal_keys import Keys
-from antipode.wire import hashed_key
-from antipode.writeid import Opaque, Ordered, WriteId
+from antipode import cli
+from antipode._base.seal_keys import Keys
+from antipode._model.lineage import Lineage
+from antipode._model.wire import hashed_key
+from antipode._model.write_id import Opaque, Ordered, WriteId
+from antipode._trust import seal
 from commands import Ran, Run, install_package, runner
 from hypothesis import given
 from hypothesis import strategies as st

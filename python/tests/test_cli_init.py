@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from antipode.administration import Preparing, administration_of
 from antipode.cli import asking
+from antipode.shim.administration import Preparing, administration_of
 from commands import Ran, Run, install_package, runner
 
 

@@ -7,8 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from antipode.administration import scrubbed, without_credentials
 from antipode.cli import asking
+from antipode.shim.administration import scrubbed, without_credentials
 from commands import Ran, Run, install_package, runner
 from hypothesis import given
 from hypothesis import strategies as st

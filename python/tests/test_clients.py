@@ -17,7 +17,7 @@ import httpx
 import pytest
 import requests
 from antipode import Lineage, WriteId
-from antipode.errors import ConfigurationError
+from antipode._model.errors import ConfigurationError
 from web import wsgi_server
 
 MINE = WriteId.position("blog-posts", "8371ab90c2d4e6f1", 1042)

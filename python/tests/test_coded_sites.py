@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import antipode.errors
+import antipode
 import pytest
+from antipode._model import errors
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(
@@ -24,11 +25,12 @@ SOURCES = sorted(
 KNOWN = {entry["code"] for entry in json.loads((ROOT / "spec/data/messages.json").read_text())["codes"]}
 ERRORS = {
     name: kind.default_code
-    for name, kind in vars(antipode.errors).items()
+    for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, antipode.AntipodeError)
 }
 CODE = re.compile(r"\bAP[1-9][0-9]{2}\b")
 LOGGERS = {"logger", "_log"}
+OURS = ("antipode", "antipode._model.errors", "antipode.shim", "antipode.shim.administration")
 SAID = {"info", "warning", "error", "exception", "critical", "log"}
 WITHOUT_CODE = {
     "announcement.py: logger.info": "OBS-8: what is in force; nothing is wrong",
@@ -89,7 +91,7 @@ def lacks_code(call: ast.Call, of: str, name: str, ours: set[str]) -> bool:
 
 def sites_without_code(text: str, file: str) -> list[str]:
     tree = ast.parse(text)
-    ours = imported(tree, "antipode.errors") | imported(tree, "antipode.administration")
+    ours = set().union(*(imported(tree, module) for module in OURS))
     found = [
         f"{file}:{call.lineno}: {ast.unparse(call)[:120]}"
         for call, of, name in calls(tree)
@@ -130,6 +132,7 @@ def test_each_code_is_known_and_used() -> None:
 )
 def test_a_site_without_a_code_is_found(line: str, is_found: bool) -> None:
     head = (
-        "from antipode.errors import ConfigurationError, UnfitStoreError\nfrom antipode.administration import Finding\n"
+        "from antipode._model.errors import ConfigurationError, UnfitStoreError\n"
+        "from antipode.shim.administration import Finding\n"
     )
     assert bool(sites_without_code(head + line, "x.py")) is is_found

@@ -15,13 +15,14 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import ConfigurationError, Lineage, WriteId, observers
+from antipode import ConfigurationError, Lineage, WriteId
+from antipode._base import observers
+from antipode._base.seal_keys import Keys
+from antipode._base.settings import settings
+from antipode._model.verdict import NOT_YET, VISIBLE
+from antipode._store.store import registry
 from antipode.propagation import extract_request, inject_request
-from antipode.seal_keys import Keys
-from antipode.settings import settings
 from antipode.shim import Server, Visibility, refuse_making
-from antipode.store import registry
-from antipode.verdict import NOT_YET, VISIBLE
 from fakes import PushShim, Target, fake_store
 
 ROOT = Path(__file__).parents[2]

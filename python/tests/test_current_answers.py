@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import antipode
 import pytest
-from antipode import Lineage, WriteId, discovery
-from antipode.plan import Asked
+from antipode import Lineage, WriteId
+from antipode._engine import discovery
+from antipode._engine.plan import Asked
+from antipode._model.verdict import NOT_YET, VISIBLE, UnprovenKind
 from antipode.shim import StoreOptions, join_store
-from antipode.verdict import NOT_YET, VISIBLE, UnprovenKind
 from fakes import FakeShim, Target, always
 from inner import region_store
 

@@ -20,12 +20,12 @@ import httpx
 import pytest
 from answering_owner import EPOCH, NONCE, TEXT, WRITE
 from antipode import Lineage, Opaque, WriteId
-from antipode.answering import MOST_OCTETS, PATH, Question
+from antipode._base.seal_keys import Keys
+from antipode._facade.answering import MOST_OCTETS, PATH, Question
+from antipode._model.errors import ConfigurationError
+from antipode._model.result import BarrierError, BarrierTimeout, BarrierUnproven
+from antipode._trust.trust import Caller
 from antipode.delegated import _parts
-from antipode.errors import ConfigurationError
-from antipode.result import BarrierError, BarrierTimeout, BarrierUnproven
-from antipode.seal_keys import Keys
-from antipode.trust import Caller
 from hypothesis import given
 from hypothesis import strategies as st
 from web import wait_until

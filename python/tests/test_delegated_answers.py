@@ -15,10 +15,10 @@ import antipode.memory
 import pytest
 from answering_owner import EPOCH, NONCE, TEXT, WRITE, answering, http
 from antipode import Lineage
-from antipode.answering import answers_trust
-from antipode.result import BarrierError, BarrierUnproven
-from antipode.seal_keys import Keys
-from antipode.trust import Purpose, Trust, TrustSettings, outgoing_text
+from antipode._base.seal_keys import Keys
+from antipode._facade.answering import answers_trust
+from antipode._model.result import BarrierError, BarrierUnproven
+from antipode._trust.trust import Purpose, Trust, TrustSettings, outgoing_text
 
 NOT_SHOWN: dict[str, bytes] = {
     "the question itself": b"",

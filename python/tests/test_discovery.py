@@ -10,9 +10,10 @@ from typing import Any, cast
 
 import antipode
 import pytest
-from antipode import Lineage, UnprovenKind, Verdict, WriteId, discovery
+from antipode import Lineage, UnprovenKind, Verdict, WriteId
+from antipode._engine import discovery
+from antipode._model.verdict import NOT_YET, VISIBLE
 from antipode.shim import Server, Store, StoreOptions, Visibility, join_store
-from antipode.verdict import NOT_YET, VISIBLE
 from fakes import FakeShim, Target, always, fake_store
 from inner import poller, region_store
 

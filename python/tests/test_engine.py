@@ -12,11 +12,12 @@ from typing import ClassVar
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Ordered, Verdict, WriteId, observers
-from antipode.settings import reset_settings
+from antipode import Lineage, Ordered, Verdict, WriteId
+from antipode._base import observers
+from antipode._base.settings import reset_settings
+from antipode._model.verdict import NOT_YET, VISIBLE, not_yet, unproven
+from antipode._store.store import registry
 from antipode.shim import Capabilities, Server, Visibility
-from antipode.store import registry
-from antipode.verdict import NOT_YET, VISIBLE, not_yet, unproven
 from fakes import FakeShim, Target, always, down, fake_store
 from inner import poller
 
@@ -327,7 +328,7 @@ def test_a_forked_child_begins_without_pollers_and_proofs(waiting: bool) -> None
 
 
 def test_the_thread_ends_when_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("antipode.server.LINGER_S", 0.05)
+    monkeypatch.setattr("antipode._engine.server.LINGER_S", 0.05)
     log = log_store()
     log.applied = 1
     antipode.barrier(at(1))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode.envelope import BEGIN, close_envelope, open_envelope
+from antipode._store.envelope import BEGIN, close_envelope, open_envelope
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from antipode.setting_words import WORDS
-from antipode.settings import Settings
+from antipode._base.setting_fields import WORDS
+from antipode._base.settings import Settings
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLES = sorted((REPOSITORY / "spec" / "samples").glob("*.txt"))

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import antipode.memory
 import pytest
+from antipode._model.write_id import Ordered, Version, WriteId
 from antipode.memory.node import Node
 from antipode.shim import NOT_YET, VISIBLE, Server, Visibility, unproven
 from antipode.testing import failover
 from antipode.testing.failover import FailoverDriver
-from antipode.writeid import Ordered, Version, WriteId
 
 
 class MemoryDriver(FailoverDriver):

@@ -14,11 +14,13 @@ import antipode
 import antipode.memory
 import jsonschema
 import pytest
-from antipode import Lineage, Ordered, WriteId, counts, digests, following, records, repeats
-from antipode.followed_reads import followed_read
+from antipode import Lineage, Ordered, WriteId
+from antipode._diagnostics.dryrun import counts, following, records, repeats
+from antipode._diagnostics.dryrun.followed_reads import followed_read
+from antipode._diagnostics.history import digests
+from antipode._model.verdict import NOT_YET, VISIBLE, not_yet, unproven
 from antipode.shim import Server
 from antipode.testing import isolated
-from antipode.verdict import NOT_YET, VISIBLE, not_yet, unproven
 from fakes import Answer, Target, always, down, fake_store
 from inner import poller
 from opentelemetry.sdk.trace import TracerProvider
@@ -428,7 +430,7 @@ def test_a_summary_counts_what_was_since_the_last(folder: Path) -> None:
 
 def test_a_summary_comes_every_minute(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """REC-16: also of a process that finds nothing."""
-    from antipode import record_writer
+    from antipode._diagnostics.dryrun import record_writer
 
     monkeypatch.setattr(record_writer, "DUE_S", 0.05)
     monkeypatch.setattr(records, "_writer", record_writer.RecordWriter(records._due))

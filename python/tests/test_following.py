@@ -18,15 +18,16 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Ordered, WriteId, counts, following, records, repeats
-from antipode.followed_reads import followed_read
-from antipode.following import FollowedWrite
-from antipode.record_writer import RecordWriter
-from antipode.settings import Mode, mode_of
+from antipode import Lineage, Ordered, WriteId
+from antipode._base.settings import Mode, mode_of
+from antipode._diagnostics.dryrun import counts, following, records, repeats
+from antipode._diagnostics.dryrun.followed_reads import followed_read
+from antipode._diagnostics.dryrun.following import FollowedWrite
+from antipode._diagnostics.dryrun.record_writer import RecordWriter
+from antipode._model.verdict import NOT_YET, VISIBLE, Verdict, not_yet, unproven
+from antipode._store.store import Store
 from antipode.shim import Server, Visibility
-from antipode.store import Store
 from antipode.testing import isolated
-from antipode.verdict import NOT_YET, VISIBLE, Verdict, not_yet, unproven
 from fakes import Answer, PushShim, Target, always, down, fake_store
 from inner import poller
 from opentelemetry.sdk.trace import TracerProvider
@@ -336,10 +337,10 @@ def later(seconds: float) -> Answer:
 
 ENDS_AT_ONCE = """
 import time, antipode
-from antipode.followed_reads import followed_read
+from antipode._diagnostics.dryrun.followed_reads import followed_read
 from inner import poller
 from fakes import Target, fake_store
-from antipode.verdict import NOT_YET
+from antipode._model.verdict import NOT_YET
 
 def answer(ids, server):
     time.sleep(0.03)  # as a server far away
@@ -470,7 +471,7 @@ def test_a_mode_that_changes_while_it_is_looked_at_is_seen_next_time(monkeypatch
             antipode.configure(mode="dry-run")
         return found
 
-    monkeypatch.setattr("antipode.contract.mode_of", meanwhile)
+    monkeypatch.setattr("antipode._store.contract.mode_of", meanwhile)
     assert [store.dry_run, store.dry_run] == [False, True]
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import antipode
 import pytest
 from antipode import ConfigurationError, WriteId
-from antipode.store import registry
-from antipode.verdict import VISIBLE
+from antipode._model.verdict import VISIBLE
+from antipode._store.store import registry
 from fakes import Target, always, fake_store
 from scopes import Counts
 

@@ -18,8 +18,8 @@ import antipode.celery
 import antipode.memory
 import pytest
 from antipode import ConfigurationError, Lineage, WriteId
-from antipode.branch_ids import branches_of
-from antipode.pending import PendingWrite
+from antipode._model.branch_ids import branches_of
+from antipode._scope.pending_write import PendingWrite
 from antipode_lab.fixtures import LabFactory
 from celery import Celery, chain, chord, signals  # type: ignore[import-untyped]
 from celery.contrib.testing.worker import start_worker  # type: ignore[import-untyped]

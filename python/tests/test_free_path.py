@@ -8,12 +8,13 @@ from typing import ClassVar
 
 import antipode
 import pytest
-from antipode import Lineage, WriteId, observers
-from antipode.need import Proof
-from antipode.server import ServerPoller
+from antipode import Lineage, WriteId
+from antipode._base import observers
+from antipode._engine.pending_wait import Proof
+from antipode._engine.server import ServerPoller
+from antipode._model.verdict import VISIBLE, not_yet
+from antipode._store.store import Store
 from antipode.shim import Capabilities, Server, Visibility
-from antipode.store import Store
-from antipode.verdict import VISIBLE, not_yet
 from fakes import FakeShim, Target, fake_store, until
 from inner import poller
 

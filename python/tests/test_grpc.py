@@ -16,8 +16,8 @@ import grpc
 import grpc.aio
 import pytest
 from antipode import WriteId
+from antipode._trust.trust import Peers, TrustSettings, is_approved
 from antipode.grpc import host_of
-from antipode.trust import Peers, TrustSettings, is_approved
 from opentelemetry import baggage, propagate
 from opentelemetry import context as otel
 

@@ -18,7 +18,7 @@ import grpc
 import grpc.aio
 import pytest
 from antipode import Lineage, Scope
-from antipode.streaming import ResponseStream
+from antipode._propagation.response_stream import ResponseStream
 from streamed import (
     DEADLINE,
     GET,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from antipode.exchange import messages_of
-from antipode.history_order import Line, Order, Step, Strand
-from antipode.lineage import Lineage
-from antipode.recorder import spelled_key, value_digest
+from antipode._diagnostics.history.order import Line, Order, Step, Strand
+from antipode._diagnostics.history.recorder import spelled_key, value_digest
+from antipode._model.lineage import Lineage
+from antipode._propagation.gate import messages_of
 from test_vectors import canonical, cases
 
 

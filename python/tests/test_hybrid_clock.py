@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode.hybrid_clock import MAX_AHEAD_S, NODE_BITS, HybridClock, place_number, seconds_of, tick_of
+from antipode._store.hybrid_clock import MAX_AHEAD_S, NODE_BITS, HybridClock, place_number, seconds_of, tick_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,9 +6,9 @@ import inspect
 from typing import Any, Unpack
 
 import pytest
-from antipode.errors import ConfigurationError
-from antipode.join import QUEUE_DEFAULTS, ObjectWrapOptions, QueueWrapOptions, check_word, with_options
-from antipode.store_options import StoreOptions
+from antipode._model.errors import ConfigurationError
+from antipode._store.store_options import StoreOptions
+from antipode.shim.join import QUEUE_DEFAULTS, ObjectWrapOptions, QueueWrapOptions, check_word, with_options
 
 
 @with_options(ObjectWrapOptions)

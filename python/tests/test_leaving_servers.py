@@ -8,12 +8,13 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import Lineage, Verdict, WriteId, discovery
-from antipode.need import Group, Need, Proof
-from antipode.server import ServerPoller
+from antipode import Lineage, Verdict, WriteId
+from antipode._engine import discovery
+from antipode._engine.pending_wait import Group, Need, Proof
+from antipode._engine.server import ServerPoller
+from antipode._engine.wait_queue import Waiters
+from antipode._model.verdict import NOT_YET, VISIBLE
 from antipode.shim import Store, StoreOptions, join_store
-from antipode.verdict import NOT_YET, VISIBLE
-from antipode.waiters import Waiters
 from fakes import FakeShim, Target, always, fake_store, until
 from inner import discovery_of, poller, region_store
 from parked_barriers import WRITE, Client, Waiting, follow, is_parked, judged

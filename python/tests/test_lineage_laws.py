@@ -6,10 +6,10 @@ import random
 from collections.abc import Set
 from typing import NamedTuple, TypeAlias
 
-from antipode import wire
-from antipode.lineage import EMPTY, Lineage, Order
-from antipode.section import Section, join_texts, subtract_texts
-from antipode.writeid import Opaque, Ordered, WriteId
+from antipode._model import wire
+from antipode._model.lineage import EMPTY, Lineage, Order
+from antipode._model.section import Section, join_texts, subtract_texts
+from antipode._model.write_id import Opaque, Ordered, WriteId
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

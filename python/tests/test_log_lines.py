@@ -7,7 +7,7 @@ import logging
 import antipode
 import antipode.memory
 import pytest
-from antipode import logs
+from antipode._base import logs
 from antipode.propagation import Inbound
 
 

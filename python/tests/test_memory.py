@@ -9,7 +9,7 @@ import antipode
 import antipode.memory
 import pytest
 from antipode import Lineage, Verdict
-from antipode.at_rest import lineage_unscoped
+from antipode._propagation.at_rest import lineage_unscoped
 
 
 def written(store: antipode.memory.Store, client: antipode.memory.Client, key: str, value: str = "v") -> Lineage:

@@ -7,13 +7,14 @@ import pickle
 
 import antipode
 import pytest
-from antipode import Lineage, UnprovenKind, WriteId, logs
+from antipode import Lineage, UnprovenKind, WriteId
+from antipode._base import logs
+from antipode._model.errors import ConfigurationError, UnfitStoreError
+from antipode._model.result import BarrierError, BarrierResult, BarrierTimeout
+from antipode._model.scope_values import Delivery
+from antipode._model.verdict import NOT_YET, VISIBLE, Visibility, unproven
+from antipode._scope.scope import open_scope
 from antipode.cli.app import app
-from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.result import BarrierError, BarrierResult, BarrierTimeout
-from antipode.scope import open_scope
-from antipode.scope_values import Delivery
-from antipode.verdict import NOT_YET, VISIBLE, Visibility, unproven
 from fakes import Target, always, fake_store
 from typer.testing import CliRunner
 

@@ -9,8 +9,8 @@ import antipode
 import antipode.memory
 import pytest
 from antipode import Lineage, WriteId
+from antipode._base.seal_keys import Keys
 from antipode.messages import HEADER, JMS_HEADER, outgoing_message
-from antipode.seal_keys import Keys
 from antipode.testing import isolated
 from hypothesis import given
 from hypothesis import strategies as st

@@ -16,9 +16,10 @@ import antipode
 import antipode.memory
 import jsonschema
 import pytest
-from antipode import Lineage, UnprovenKind, Verdict, WriteId, following, records
+from antipode import Lineage, UnprovenKind, Verdict, WriteId
+from antipode._diagnostics.dryrun import following, records
+from antipode._model.verdict import NOT_YET, VISIBLE, unproven
 from antipode.testing import isolated
-from antipode.verdict import NOT_YET, VISIBLE, unproven
 from fakes import Target, always, fake_store
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "spec" / "schemas" / "record.schema.json").read_text())

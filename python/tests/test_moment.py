@@ -11,13 +11,13 @@ from typing import ClassVar
 import antipode
 import pytest
 from antipode import Lineage, Ordered, WriteId
-from antipode.free_path import free
-from antipode.need import Group, Proof
-from antipode.plan import DEFAULT
-from antipode.settings import settings
+from antipode._base.settings import settings
+from antipode._engine.free_path import free
+from antipode._engine.pending_wait import Group, Proof
+from antipode._engine.plan import DEFAULT
+from antipode._model.verdict import VISIBLE, Verdict, not_yet
+from antipode._store.store import StoreOptions, registry
 from antipode.shim import Capabilities, Server, Visibility, join_store
-from antipode.store import StoreOptions, registry
-from antipode.verdict import VISIBLE, Verdict, not_yet
 from fakes import FakeShim, Target, fake_store, until
 from inner import poller, region_store
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import antipode
 import pytest
-from antipode import observers, telemetry
-from antipode.observers import Observer, events
+from antipode._base import observers
+from antipode._base.observers import Observer, events
+from antipode._diagnostics import telemetry
 
 
 class Listener(Observer):

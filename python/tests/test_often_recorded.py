@@ -11,12 +11,13 @@ from typing import Any
 import antipode
 import jsonschema
 import pytest
-from antipode import Lineage, Ordered, WriteId, records
-from antipode.held_records import HeldRecords
+from antipode import Lineage, Ordered, WriteId
+from antipode._diagnostics.dryrun import records
+from antipode._diagnostics.dryrun.held_records import HeldRecords
+from antipode._model.verdict import VISIBLE
+from antipode._scope.context import activate
 from antipode.propagation import Inbound, extract_request, inject_request
-from antipode.scope_context import activate
 from antipode.testing import isolated
-from antipode.verdict import VISIBLE
 from fakes import Target, always, fake_store
 from opentelemetry.sdk.trace import TracerProvider
 from scopes import Counts
@@ -106,7 +107,7 @@ def test_each_key_is_written_once_a_minute_with_its_number(monkeypatch: pytest.M
     """REC-17."""
     held = HeldRecords()
     now = [1000.0]
-    monkeypatch.setattr("antipode.held_records.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("antipode._diagnostics.dryrun.held_records.time.monotonic", lambda: now[0])
     assert held.admit("a", {"n": 0})
     for number in range(1, 4):
         assert not held.admit("a", {"n": number})

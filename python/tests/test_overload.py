@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Ordered, UnprovenKind, Verdict, WriteId, contract
-from antipode.server import ServerPoller
+from antipode import Lineage, Ordered, UnprovenKind, Verdict, WriteId
+from antipode._engine.server import ServerPoller
+from antipode._model.verdict import NOT_YET, VISIBLE
+from antipode._store import contract
+from antipode._store.store import registry
 from antipode.shim import Server
-from antipode.store import registry
-from antipode.verdict import NOT_YET, VISIBLE
 from fakes import Target, always, fake_store
 from inner import poller
 from test_engine import Log, LogShim, at, log_store, server, until

@@ -8,7 +8,7 @@ import sys
 from typing import Final
 
 import pytest
-from antipode.own_faults import is_own_fault
+from antipode._base.own_faults import is_own_fault
 
 _MANY_FILES: Final = """
 import os, resource

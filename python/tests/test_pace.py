@@ -10,12 +10,13 @@ from typing import ClassVar, Final
 
 import antipode
 import pytest
-from antipode import Lineage, WriteId, following
-from antipode.pace import CAP_S, SAFETY_NET, Pace
-from antipode.poller import Poller
+from antipode import Lineage, WriteId
+from antipode._diagnostics.dryrun import following
+from antipode._engine.pace import CAP_S, SAFETY_NET, Pace
+from antipode._engine.poller import Poller
+from antipode._model.verdict import VISIBLE, not_yet
+from antipode._store.store import registry
 from antipode.shim import Capabilities, Server, Visibility
-from antipode.store import registry
-from antipode.verdict import VISIBLE, not_yet
 from fakes import PushShim, Target, fake_store, until
 from inner import poller
 from parked_barriers import Waiting

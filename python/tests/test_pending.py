@@ -12,12 +12,12 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Lineage, PendingWriteError, WriteId
-from antipode.pending import PendingWrite
-from antipode.scope import Scope, open_scope
-from antipode.scope_context import activate
-from antipode.store import StoreOptions
-from antipode.store_servers import RegionStore
-from antipode.writeid import Ordered
+from antipode._engine.store_servers import RegionStore
+from antipode._model.write_id import Ordered
+from antipode._scope.context import activate
+from antipode._scope.pending_write import PendingWrite
+from antipode._scope.scope import Scope, open_scope
+from antipode._store.store import StoreOptions
 from fakes import FakeShim
 from hypothesis import given
 from hypothesis import strategies as st

@@ -9,14 +9,17 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import Lineage, UnprovenKind, Verdict, WriteId, barrier_waits, observers, telemetry
-from antipode.answering import Question
-from antipode.judgement import _judge_store
-from antipode.need import Group, Need
-from antipode.plan import Asked
+from antipode import Lineage, UnprovenKind, Verdict, WriteId
+from antipode._base import observers
+from antipode._diagnostics import telemetry
+from antipode._engine import barrier_waits
+from antipode._engine.judgement import _judge_store
+from antipode._engine.pending_wait import Group, Need
+from antipode._engine.plan import Asked
+from antipode._facade.answering import Question
+from antipode._model.verdict import NOT_YET, VISIBLE
+from antipode._trust.trust import Caller
 from antipode.shim import Server, Store, StoreOptions, Visibility, join_store
-from antipode.trust import Caller
-from antipode.verdict import NOT_YET, VISIBLE
 from fakes import FakeShim, Target, always, fake_store, until
 from inner import discovery_of, poller, region_store
 from parked_barriers import WRITE, Client, Waiting, follow, is_parked, judged

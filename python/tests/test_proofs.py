@@ -11,12 +11,12 @@ from typing import ClassVar
 import antipode
 import pytest
 from antipode import Lineage, Ordered, WriteId
-from antipode.need import Group, Need, Proof
-from antipode.position_queue import PositionQueue
+from antipode._engine.pending_wait import Group, Need, Proof
+from antipode._engine.position_queue import PositionQueue
+from antipode._engine.wait_queue import Waiters
+from antipode._model.verdict import VISIBLE, not_yet
+from antipode._store.store import registry
 from antipode.shim import Capabilities, Server, Visibility
-from antipode.store import registry
-from antipode.verdict import VISIBLE, not_yet
-from antipode.waiters import Waiters
 from fakes import FakeShim, Target, fake_store
 from inner import poller
 

@@ -10,9 +10,9 @@ import antipode
 import antipode.memory
 import pytest
 from antipode import PendingWriteError, WriteId
-from antipode.carriers import Formats, read, rewrite, with_member, without_member
+from antipode._propagation.carriers import Formats, read, rewrite, with_member, without_member
+from antipode._scope.pending_write import PendingWrite
 from antipode.messages import outgoing_message
-from antipode.pending import PendingWrite
 from antipode.propagation import (
     extract_request,
     extract_response,

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode import logs
-from antipode.carriers import (
+from antipode._base import logs
+from antipode._base.observers import events
+from antipode._model.lineage import Lineage
+from antipode._propagation.carriers import (
     BAGGAGE_KEY,
     JAEGER_HEADER,
     JMS_PROPERTY,
@@ -18,12 +20,10 @@ from antipode.carriers import (
     rewrite,
     without_member,
 )
-from antipode.exchange import give, take
-from antipode.lineage import Lineage
-from antipode.observers import events
+from antipode._propagation.gate import give, take
+from antipode._propagation.shared_caches import is_shared
+from antipode._trust.trust import Decision, Direction, TrustSettings
 from antipode.propagation import extract_request
-from antipode.shared_caches import is_shared
-from antipode.trust import Decision, Direction, TrustSettings
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
 

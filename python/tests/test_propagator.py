@@ -7,7 +7,9 @@ from typing import Any
 import antipode
 import pytest
 from antipode import WriteId
-from antipode.carriers import Formats, read
+from antipode._propagation.carriers import Formats, read
+from antipode._propagation.propagator import application_formats
+from antipode._scope.context import activate
 from antipode.propagation import (
     AntipodePropagator,
     approve,
@@ -17,8 +19,6 @@ from antipode.propagation import (
     instrument,
     uninstrument,
 )
-from antipode.propagator import application_formats
-from antipode.scope_context import activate
 from opentelemetry import baggage, propagate, trace
 from opentelemetry import context as otel
 from opentelemetry.baggage.propagation import W3CBaggagePropagator

@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from antipode import ConfigurationError, Redeliver, WriteId, lost_writes
+from antipode import ConfigurationError, Redeliver, WriteId
+from antipode._scope import lost_writes
+from antipode._scope.operations import append
+from antipode._scope.pending_write import PendingWrite
 from antipode.messages import HEADER, JMS_HEADER
-from antipode.operations import append
-from antipode.pending import PendingWrite
-from antipode.queue_messages import (
+from antipode.shim.queue_messages import (
     MessageDelivery,
     QueueOptions,
     delivered,

@@ -8,7 +8,7 @@ from typing import Final
 
 import antipode
 import pytest
-from antipode.store import Store
+from antipode._store.store import Store
 from races import MUTANTS, RACES, make_store, race_drawn, race_in_places, without
 from turns import Stuck
 

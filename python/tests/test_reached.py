@@ -9,10 +9,11 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import WriteId, discovery
-from antipode.poller import is_connected
+from antipode import WriteId
+from antipode._engine import discovery
+from antipode._engine.poller import is_connected
+from antipode._model.verdict import NOT_YET, VISIBLE
 from antipode.shim import Server, Store, StoreOptions, Visibility, join_store
-from antipode.verdict import NOT_YET, VISIBLE
 from fakes import FakeShim, Target, always
 from inner import region_store
 from test_discovery import judge, until

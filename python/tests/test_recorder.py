@@ -14,21 +14,22 @@ import antipode
 import antipode.session
 import jsonschema
 import pytest
-from antipode import memory, recorder
+from antipode import memory
+from antipode._diagnostics.history import recorder
+from antipode._diagnostics.history.recorder import GONE, note_read
+from antipode._model.lineage import Lineage
+from antipode._propagation.gate import messages_of, take
+from antipode._scope.context import activate
+from antipode._scope.scope import current_scope
+from antipode._store.read import ReadValue
+from antipode._store.store import registry
+from antipode._trust.trust import Direction, judge_message_in, trust_settings
 from antipode.check.history.deciding import Verdict, decide
 from antipode.check.history.operations import History
 from antipode.check.history.reading import read_history
 from antipode.cli.app import app
-from antipode.exchange import messages_of, take
-from antipode.lineage import Lineage
 from antipode.messages import HEADER, message_scope, outgoing_message
-from antipode.read import ReadValue
-from antipode.recorder import GONE, note_read
-from antipode.scope import current_scope
-from antipode.scope_context import activate
 from antipode.shim import join_store
-from antipode.store import registry
-from antipode.trust import Direction, judge_message_in, trust_settings
 from fakes import FakeShim
 from typer.testing import CliRunner
 
@@ -304,7 +305,7 @@ def test_a_full_file_says_so(folder: Path, posts: memory.Store, monkeypatch: pyt
     with antipode.scope():
         client.set("1", "x")
         recorder.flush()
-        monkeypatch.setattr("antipode.history_writer.FILES_KEPT", 0)
+        monkeypatch.setattr("antipode._diagnostics.history.writer.FILES_KEPT", 0)
         client.set("2", "x")
         recorder.flush()
         client.set("3", "x")
@@ -318,7 +319,7 @@ def test_a_full_file_says_so(folder: Path, posts: memory.Store, monkeypatch: pyt
 def test_an_error_of_the_recorder_is_a_gap(folder: Path, posts: memory.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     client = posts.client("a")
     with antipode.scope(), monkeypatch.context() as broken:
-        broken.setattr("antipode.history_order.Order.begin", lambda *_: 1 / 0)
+        broken.setattr("antipode._diagnostics.history.order.Order.begin", lambda *_: 1 / 0)
         client.set("1", "x")
         assert client.get("1") == b"x"
         assert outgoing_message()

@@ -20,13 +20,14 @@ import antipode.memory
 import antipode.wsgi
 import jsonschema
 import pytest
-from antipode import Lineage, WriteId, following, records
-from antipode.carriers import read
+from antipode import Lineage, WriteId
+from antipode._diagnostics.dryrun import following, records
+from antipode._diagnostics.dryrun.record_writer import FILES_KEPT, RecordWriter
+from antipode._model.verdict import NOT_YET, VISIBLE
+from antipode._propagation.carriers import read
+from antipode._scope.context import activate
 from antipode.propagation import Inbound
-from antipode.record_writer import FILES_KEPT, RecordWriter
-from antipode.scope_context import activate
 from antipode.testing import isolated
-from antipode.verdict import NOT_YET, VISIBLE
 from fakes import Target, always, fake_store
 from flask import Flask
 from opentelemetry.sdk.trace import TracerProvider

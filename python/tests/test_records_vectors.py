@@ -14,14 +14,14 @@ import antipode
 import antipode.memory
 import jsonschema
 import pytest
-from antipode import following, records, repeats
-from antipode.carriers import read
+from antipode._base.settings import Mode, settings
+from antipode._diagnostics.dryrun import following, records, repeats
+from antipode._propagation.carriers import read
+from antipode._scope.context import activate
+from antipode._scope.scope import Scope
+from antipode._store.store import registry
 from antipode.messages import message_scope
 from antipode.propagation import Inbound, inject_request
-from antipode.scope import Scope
-from antipode.scope_context import activate
-from antipode.settings import Mode, settings
-from antipode.store import registry
 from antipode.testing import isolated
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags

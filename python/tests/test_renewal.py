@@ -11,11 +11,11 @@ from typing import ClassVar
 import antipode
 import pytest
 from antipode import Lineage, WriteId
-from antipode.background import Background
-from antipode.renewal import Opening, Renewal
+from antipode._base.background import Background
+from antipode._engine.renewal import Opening, Renewal
+from antipode._model.verdict import NOT_YET, VISIBLE
 from antipode.shim import Server, Visibility
 from antipode.testing import isolated
-from antipode.verdict import NOT_YET, VISIBLE
 from fakes import FakeShim, Target, fake_store, until
 from inner import poller
 

@@ -7,8 +7,8 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Lineage, UnprovenKind, WriteId
+from antipode._model.verdict import VISIBLE
 from antipode.shim import StoreOptions, join_store
-from antipode.verdict import VISIBLE
 from fakes import FakeShim, Target, always
 
 WRITE = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])

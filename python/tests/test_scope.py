@@ -13,15 +13,15 @@ from functools import partial
 import antipode
 import pytest
 from antipode import Lineage, WriteId
-from antipode.errors import ConfigurationError
-from antipode.lineage import EMPTY
+from antipode._model.errors import ConfigurationError
+from antipode._model.lineage import EMPTY
+from antipode._model.verdict import VISIBLE
+from antipode._model.write_id import Opaque, Ordered
+from antipode._propagation.propagator import approved
+from antipode._scope.pending_write import PendingWrite
+from antipode._scope.reading import current_reading
+from antipode._scope.scope import Scope
 from antipode.messages import outgoing_message
-from antipode.pending import PendingWrite
-from antipode.propagator import approved
-from antipode.reading import current_reading
-from antipode.scope import Scope
-from antipode.verdict import VISIBLE
-from antipode.writeid import Opaque, Ordered
 from fakes import Target, always, fake_store
 from opentelemetry import context as otel
 from opentelemetry import trace

@@ -8,10 +8,10 @@ import hmac
 from collections.abc import Mapping
 
 import pytest
-from antipode.errors import ConfigurationError, MalformedLineageError
-from antipode.seal import SealState, open_seal, seal, strip_seal
-from antipode.seal_keys import Keys, parse_keys
-from antipode.wire import split
+from antipode._base.seal_keys import Keys, parse_keys
+from antipode._model.errors import ConfigurationError, MalformedLineageError
+from antipode._model.wire import split
+from antipode._trust.seal import SealState, open_seal, seal, strip_seal
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -11,8 +11,8 @@ import antipode.session
 import antipode.wsgi
 import pytest
 from antipode import Lineage, WriteId
-from antipode.errors import ConfigurationError
-from antipode.seal import open_seal, seal
+from antipode._model.errors import ConfigurationError
+from antipode._trust.seal import open_seal, seal
 from antipode.session import Arrival, Cookie, Entry, Visit, join_from, keep_in
 from hypothesis import given
 from hypothesis import strategies as st

@@ -185,7 +185,7 @@ def test_a_mode_that_leaves_off_in_mid_request_leaves_a_gap() -> None:
 def test_no_scope_is_whole_where_the_mode_has_left_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """SCOPE-26: marked before, for a barrier of another thread; and after, for what was opened in between."""
     antipode.configure(mode="off")
-    module = sys.modules["antipode.settings"]
+    module = sys.modules["antipode._base.settings"]
     install, opened = module._install, list[antipode.Scope]()
 
     def install_now(resolved: Any) -> Any:

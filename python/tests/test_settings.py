@@ -11,10 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from antipode.configuration import configure
-from antipode.errors import ConfigurationError
-from antipode.setting_words import WORDS
-from antipode.settings import (
+from antipode._base.setting_fields import WORDS
+from antipode._base.settings import (
     Mode,
     Settings,
     SettingsWords,
@@ -28,6 +26,8 @@ from antipode.settings import (
     store_settings,
     timeout_of,
 )
+from antipode._facade.configuration import configure
+from antipode._model.errors import ConfigurationError
 
 KEY = base64.b64encode(b"k" * 32).decode()
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode.configuration import configure
-from antipode.errors import ConfigurationError
-from antipode.settings import reset_settings, settings, store_settings
+from antipode._base.settings import reset_settings, settings, store_settings
+from antipode._facade.configuration import configure
+from antipode._model.errors import ConfigurationError
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
 

@@ -15,8 +15,8 @@ import httpx
 import pytest
 import requests
 from antipode import Lineage, WriteId
+from antipode._propagation.shared_caches import is_shared
 from antipode.propagation import extract_request, inject_response
-from antipode.shared_caches import is_shared
 from flask import Flask, Response
 from starlette.applications import Starlette
 from starlette.requests import Request

@@ -13,8 +13,8 @@ from typing import Final
 from unittest.mock import patch
 
 import pytest
-from antipode import pace
-from antipode.discovery import Discovery
+from antipode._engine import pace
+from antipode._engine.discovery import Discovery
 from antipode.testing.simulation import Outcome, drawn, play, seams
 from antipode.testing.simulation.mutants import MUTANTS, mutated
 from antipode.testing.simulation.script import Call, Event, Features, Script

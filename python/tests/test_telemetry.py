@@ -12,12 +12,14 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Ordered, Scope, WriteId, logs, observers, telemetry
-from antipode.carriers import Arrived
+from antipode import Lineage, Ordered, Scope, WriteId
+from antipode._base import logs, observers
+from antipode._diagnostics import telemetry
+from antipode._model.verdict import NOT_YET, VISIBLE, unproven
+from antipode._propagation.carriers import Arrived
+from antipode._scope.context import activate
+from antipode._store.store import note_marks
 from antipode.propagation import Inbound, inject_request
-from antipode.scope_context import activate
-from antipode.store import note_marks
-from antipode.verdict import NOT_YET, VISIBLE, unproven
 from collected import KINDS, Collected, Point, installed_sdk
 from fakes import Target, always, down, fake_store
 from opentelemetry import metrics, trace

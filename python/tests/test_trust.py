@@ -9,16 +9,15 @@ from dataclasses import replace
 
 import antipode
 import pytest
-from antipode import logs
-from antipode import trust as trust_module
-from antipode.carriers import read
-from antipode.configuration import configure
-from antipode.errors import ConfigurationError
-from antipode.propagation import Inbound
-from antipode.seal import seal
-from antipode.seal_keys import Keys, Purpose
-from antipode.settings import Trust, reset_settings
-from antipode.trust import (
+from antipode._base import logs
+from antipode._base.seal_keys import Keys, Purpose
+from antipode._base.settings import Trust, reset_settings
+from antipode._facade.configuration import configure
+from antipode._model.errors import ConfigurationError
+from antipode._propagation.carriers import read
+from antipode._trust import trust as trust_module
+from antipode._trust.seal import seal
+from antipode._trust.trust import (
     Decision,
     Direction,
     Peers,
@@ -37,6 +36,7 @@ from antipode.trust import (
     trust_settings,
     warn_of_forwarded,
 )
+from antipode.propagation import Inbound
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode import addresses
-from antipode.errors import ConfigurationError
-from antipode.seal import SealState, open_seal, seal
-from antipode.seal_keys import Keys, Purpose, parse_keys
-from antipode.settings import Trust
-from antipode.trust import (
+from antipode._base.seal_keys import Keys, Purpose, parse_keys
+from antipode._base.settings import Trust
+from antipode._model.errors import ConfigurationError
+from antipode._trust import addresses
+from antipode._trust.seal import SealState, open_seal, seal
+from antipode._trust.trust import (
     LEEWAY_S,
     Caller,
     Peers,

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode import wire
-from antipode.errors import MalformedLineageError
-from antipode.exchange import take
-from antipode.lineage import Lineage, Order
-from antipode.observers import events
-from antipode.scope import Scope
-from antipode.scope_context import activate
-from antipode.section import Section
+from antipode._base.observers import events
+from antipode._engine.store_servers import RegionStore
+from antipode._model import wire
+from antipode._model.errors import MalformedLineageError
+from antipode._model.lineage import Lineage, Order
+from antipode._model.section import Section
+from antipode._model.write_id import Opaque, Ordered, WriteId
+from antipode._propagation.gate import take
+from antipode._scope.context import activate
+from antipode._scope.scope import Scope
+from antipode._store.store import StoreOptions
+from antipode._trust.trust import Decision, Direction
 from antipode.shim import Capabilities, Shim
-from antipode.store import StoreOptions
-from antipode.store_servers import RegionStore
-from antipode.trust import Decision, Direction
-from antipode.writeid import Opaque, Ordered, WriteId
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
 MIRROR = {Order.BEFORE: Order.AFTER, Order.AFTER: Order.BEFORE}

@@ -6,9 +6,9 @@ import time
 from urllib.parse import quote, unquote
 
 import pytest
-from antipode import wire
-from antipode.errors import MalformedLineageError
-from antipode.lineage import Lineage
+from antipode._model import wire
+from antipode._model.errors import MalformedLineageError
+from antipode._model.lineage import Lineage
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from slow_reader import judged

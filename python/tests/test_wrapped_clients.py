@@ -11,8 +11,8 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import recorder
-from antipode.read import WrappedClient
+from antipode._diagnostics.history import recorder
+from antipode._store.read import WrappedClient
 from antipode.shim import StoreOptions, join_store
 from antipode.testing import isolated
 

@@ -17,7 +17,7 @@ import antipode.wsgi
 import pytest
 import requests
 from antipode import WriteId
-from antipode.observers import events
+from antipode._base.observers import events
 from flask import Flask, Response, stream_with_context
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -76,6 +76,19 @@ def test_lazy_imports_and_those_for_types_count(tmp_path: Path, monkeypatch: pyt
     assert layers.python_edges("housed") == {"__init__": set(), "low": {"high"}, "high": {"low"}}
 
 
+def test_a_shim_imports_no_inner_module(tmp_path: Path) -> None:
+    (tmp_path / "shim.py").write_text(
+        "import antipode.shim, antipode._engine.plan\n"
+        "from antipode import Lineage, __version__\n"
+        "def late():\n    from antipode._store import read\n    from antipode.memory._log import Log\n"
+    )
+    assert list(layers.private_imports([tmp_path / "shim.py"])) == [
+        "shim.py:1: imports antipode._engine.plan",
+        "shim.py:4: imports antipode._store.read",
+        "shim.py:5: imports antipode.memory._log.Log",
+    ]
+
+
 def test_a_header_and_its_source_are_one_file(tmp_path: Path) -> None:
     for name, text in (
         ("include/antipode/a.h", ""),

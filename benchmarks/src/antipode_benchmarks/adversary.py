@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
-from antipode.errors import AntipodeError
+from antipode._model.errors import AntipodeError
 from antipode.testing.application import Application, Judgement
 
 from antipode_benchmarks.postnotification.hosts import command

@@ -7,12 +7,18 @@ comes back with responses and rests beside the data; `barrier()` waits until its
 from importlib import import_module
 from types import ModuleType
 
-from antipode import announcement, followed_reads, forks, observers, recorder, records, telemetry
-from antipode.barrier import barrier, barrier_async
-from antipode.branches import Branch, branch, close, close_async
-from antipode.carry import carry, carry_all
-from antipode.configuration import configure
-from antipode.errors import (
+from antipode._base import observers
+from antipode._base.settings import Mode, Settings, Trust, settings
+from antipode._diagnostics import announcement, telemetry
+from antipode._diagnostics.dryrun import followed_reads, records
+from antipode._diagnostics.history import recorder
+from antipode._engine.barrier import barrier, barrier_async
+from antipode._engine.fallback import read_or_fallback, read_or_fallback_async
+from antipode._engine.store_servers import RegionStore
+from antipode._facade import forks
+from antipode._facade.branches import Branch, branch, close, close_async
+from antipode._facade.configuration import configure
+from antipode._model.errors import (
     AntipodeError,
     BlockingCallError,
     ConfigurationError,
@@ -21,12 +27,8 @@ from antipode.errors import (
     UnfitStoreError,
     UnknownStoreError,
 )
-from antipode.fallback import read_or_fallback, read_or_fallback_async
-from antipode.lineage import EMPTY, Lineage, Order
-from antipode.messages import message_scope
-from antipode.operations import append, deserialize, detached_scope, remove, root, scope, serialize, stop, transfer
-from antipode.reading import Reading, reading
-from antipode.result import (
+from antipode._model.lineage import EMPTY, Lineage, Order
+from antipode._model.result import (
     BarrierError,
     BarrierIncomplete,
     BarrierResult,
@@ -36,13 +38,25 @@ from antipode.result import (
     ServerResult,
     StoreResult,
 )
-from antipode.scope import Scope, current_scope
-from antipode.scope_values import Gap, Removed
-from antipode.settings import Mode, Settings, Trust, settings
-from antipode.store import Registry, Store, stores
-from antipode.store_servers import RegionStore
-from antipode.verdict import Reach, UnprovenKind, Verdict
-from antipode.writeid import Opaque, Ordered, Version, WriteId
+from antipode._model.scope_values import Gap, Removed
+from antipode._model.verdict import Reach, UnprovenKind, Verdict
+from antipode._model.write_id import Opaque, Ordered, Version, WriteId
+from antipode._scope.carry import carry, carry_all
+from antipode._scope.operations import (
+    append,
+    deserialize,
+    detached_scope,
+    remove,
+    root,
+    scope,
+    serialize,
+    stop,
+    transfer,
+)
+from antipode._scope.reading import Reading, reading
+from antipode._scope.scope import Scope, current_scope
+from antipode._store.store import Registry, Store, stores
+from antipode.messages import message_scope
 
 __version__ = "0.1.0"
 

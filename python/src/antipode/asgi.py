@@ -21,9 +21,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from antipode import recorder, records
-from antipode.answering import MOST_OCTETS, PATH, Answer, Question, refusal
-from antipode.carriers import (
+from antipode._base.call_site import skip_packages
+from antipode._diagnostics.dryrun import records
+from antipode._diagnostics.history import recorder
+from antipode._facade.answering import MOST_OCTETS, PATH, Answer, Question, refusal
+from antipode._propagation.carriers import (
     BAGGAGE_HEADER,
     CARRIERS,
     FORWARDING,
@@ -33,11 +35,10 @@ from antipode.carriers import (
     read,
     without_member,
 )
+from antipode._propagation.shared_caches import is_shared
+from antipode._trust.trust import Caller, is_hop, peer_of, trust_settings
 from antipode.propagation import Inbound, Joined, instrument, joined
 from antipode.session import Session, Visit
-from antipode.shared_caches import is_shared
-from antipode.site import skip_packages
-from antipode.trust import Caller, is_hop, peer_of, trust_settings
 
 AsgiScope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -16,16 +16,18 @@ from typing import Any, Final
 from celery import Celery, canvas, current_task, signals  # type: ignore[import-untyped]
 from celery.utils.imports import symbol_by_name  # type: ignore[import-untyped]
 
-from antipode import display, recorder, records
-from antipode.branch_ids import TASK
-from antipode.celery_results import carry_lineages, fan_in
-from antipode.errors import PendingWriteError
-from antipode.exchange import check_takers, leaving
-from antipode.lineage import Lineage
+from antipode._base.call_site import skip_packages
+from antipode._diagnostics.dryrun import records
+from antipode._diagnostics.history import recorder
+from antipode._facade.celery_results import carry_lineages, fan_in
+from antipode._model import display
+from antipode._model.branch_ids import TASK
+from antipode._model.errors import PendingWriteError
+from antipode._model.lineage import Lineage
+from antipode._model.scope_values import Delivery
+from antipode._propagation.gate import check_takers, leaving
+from antipode._scope.scope import Scope, current_scope
 from antipode.messages import HEADER, message_scope, message_text, outgoing_message
-from antipode.scope import Scope, current_scope
-from antipode.scope_values import Delivery
-from antipode.site import skip_packages
 
 _OPEN: Final = "_antipode_scope"
 _CANNOT: Final = "a Celery task is given back by Celery: @app.task(autoretry_for=(antipode.BarrierTimeout,))"

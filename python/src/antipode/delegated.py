@@ -19,15 +19,15 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from antipode import display
-from antipode.answering import MOST_MS, MOST_OCTETS, PATH, answers_trust
-from antipode.errors import ConfigurationError, MalformedLineageError
-from antipode.lineage import EMPTY, Lineage
+from antipode._facade.answering import MOST_MS, MOST_OCTETS, PATH, answers_trust
+from antipode._model import display
+from antipode._model.errors import ConfigurationError, MalformedLineageError
+from antipode._model.lineage import EMPTY, Lineage
+from antipode._model.verdict import NOT_YET, VISIBLE, Visibility, not_yet, unproven
+from antipode._model.write_id import WriteId
+from antipode._store.store import Store, StoreOptions, join_store
+from antipode._trust.trust import Purpose, judge_request_out, judge_response_in, outgoing_text, trust_settings
 from antipode.shim import Capabilities, Server, Shim
-from antipode.store import Store, StoreOptions, join_store
-from antipode.trust import Purpose, judge_request_out, judge_response_in, outgoing_text, trust_settings
-from antipode.verdict import NOT_YET, VISIBLE, Visibility, not_yet, unproven
-from antipode.writeid import WriteId
 
 __all__ = ["register"]
 

@@ -17,16 +17,16 @@ from faststream.exceptions import NackMessage
 from faststream.message.source_type import SourceType
 from faststream.response.publish_type import PublishType
 
-from antipode import display
-from antipode.exchange import check_takers
+from antipode._base.call_site import skip_packages
+from antipode._base.settings import Mode, settings
+from antipode._model import display
+from antipode._model.result import Redeliver
+from antipode._model.scope_values import Delivery
+from antipode._propagation.gate import check_takers
+from antipode._propagation.questions import Question, join_message
+from antipode._scope.scope import Scope, current_scope
 from antipode.messages import HEADER, message_scope, outgoing_message
-from antipode.questions import Question, join_message
-from antipode.queue_messages import redeliver_of
-from antipode.result import Redeliver
-from antipode.scope import Scope, current_scope
-from antipode.scope_values import Delivery
-from antipode.settings import Mode, settings
-from antipode.site import skip_packages
+from antipode.shim.queue_messages import redeliver_of
 
 _asked: Final[ContextVar[Question | None]] = ContextVar("antipode_faststream_asked", default=None)
 """What the request was that the answer which comes next in this task answers."""

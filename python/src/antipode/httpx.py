@@ -10,11 +10,11 @@ from typing import Any, Final, TypeVar, cast, overload
 
 import httpx
 
-from antipode.attempts import Attempts
-from antipode.carriers import FORWARDING, LINEAGE_HEADER
+from antipode._base.call_site import skip_packages
+from antipode._propagation.attempts import Attempts
+from antipode._propagation.carriers import FORWARDING, LINEAGE_HEADER
+from antipode._trust.trust import judged_host, trust_settings
 from antipode.propagation import Outgoing, approved, prepare_request
-from antipode.site import skip_packages
-from antipode.trust import judged_host, trust_settings
 
 _C = TypeVar("_C", bound=httpx.Client)
 _A = TypeVar("_A", bound=httpx.AsyncClient)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from antipode.carriers import JMS_PROPERTY, LINEAGE_HEADER, read
-from antipode.exchange import give, leaving, lineage_outside, take
-from antipode.lineage import Lineage
-from antipode.scope import Scope, current_scope, open_scope
-from antipode.scope_values import Delivery
-from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
+from antipode._model.lineage import Lineage
+from antipode._model.scope_values import Delivery
+from antipode._propagation.carriers import JMS_PROPERTY, LINEAGE_HEADER, read
+from antipode._propagation.gate import give, leaving, lineage_outside, take
+from antipode._scope.scope import Scope, current_scope, open_scope
+from antipode._trust.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
 
 HEADER: Final = LINEAGE_HEADER
 """The header of messages and responses."""

@@ -13,8 +13,13 @@ from typing import Final
 from opentelemetry import baggage
 from opentelemetry import context as otel
 
-from antipode import display, logs
-from antipode.carriers import (
+from antipode._base import logs
+from antipode._base.observers import events
+from antipode._base.settings import Mode, settings
+from antipode._model import display
+from antipode._model.lineage import EMPTY
+from antipode._model.wire import unwrap_header
+from antipode._propagation.carriers import (
     BAGGAGE_KEY,
     CARRIERS,
     JMS_PROPERTY,
@@ -26,11 +31,8 @@ from antipode.carriers import (
     read,
     rewrite,
 )
-from antipode.exchange import give, leaving, lineage_outside, take
-from antipode.lineage import EMPTY
-from antipode.lost_writes import orphan
-from antipode.observers import events
-from antipode.propagator import (
+from antipode._propagation.gate import give, leaving, lineage_outside, take
+from antipode._propagation.propagator import (
     AntipodePropagator,
     application_formats,
     approve,
@@ -39,11 +41,11 @@ from antipode.propagator import (
     instrument,
     uninstrument,
 )
-from antipode.scope import Scope, current_scope
-from antipode.scope_context import activate, in_context, this_process
-from antipode.settings import Mode, settings
-from antipode.shared_caches import NOT_MODIFIED, is_shared
-from antipode.trust import (
+from antipode._propagation.shared_caches import NOT_MODIFIED, is_shared
+from antipode._scope.context import activate, in_context, this_process
+from antipode._scope.lost_writes import orphan
+from antipode._scope.scope import Scope, current_scope
+from antipode._trust.trust import (
     Caller,
     Direction,
     Purpose,
@@ -55,7 +57,6 @@ from antipode.trust import (
     trust_settings,
     warn_of_forwarded,
 )
-from antipode.wire import unwrap_header
 
 __all__ = [
     "JMS_PROPERTY",

@@ -14,11 +14,11 @@ from requests.utils import select_proxy
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from antipode.attempts import Attempts
-from antipode.carriers import LINEAGE_HEADER
+from antipode._base.call_site import skip_packages
+from antipode._propagation.attempts import Attempts
+from antipode._propagation.carriers import LINEAGE_HEADER
+from antipode._trust.trust import judged_host, trust_settings
 from antipode.propagation import approved, prepare_request
-from antipode.site import skip_packages
-from antipode.trust import judged_host, trust_settings
 
 _S = TypeVar("_S", bound=requests.Session)
 

@@ -20,16 +20,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from antipode import logs
-from antipode.errors import ConfigurationError, MalformedLineageError
-from antipode.exchange import fitted
-from antipode.lineage import EMPTY, Lineage
-from antipode.observers import events
-from antipode.scope import Scope, current_scope
-from antipode.seal import SealState, open_seal, seal
-from antipode.seal_keys import Keys
-from antipode.settings import Mode, settings
-from antipode.trust import Direction, trust_settings
+from antipode._base import logs
+from antipode._base.observers import events
+from antipode._base.seal_keys import Keys
+from antipode._base.settings import Mode, settings
+from antipode._model.errors import ConfigurationError, MalformedLineageError
+from antipode._model.lineage import EMPTY, Lineage
+from antipode._propagation.gate import fitted
+from antipode._scope.scope import Scope, current_scope
+from antipode._trust.seal import SealState, open_seal, seal
+from antipode._trust.trust import Direction, trust_settings
 
 __all__ = ["Cookie", "Entry", "Session", "forget", "join_from", "keep_in"]
 

@@ -10,13 +10,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from antipode.answering import MOST_OCTETS, PATH, Answer, Question, refusal
-from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, read, without_member
+from antipode._base.call_site import skip_packages
+from antipode._facade.answering import MOST_OCTETS, PATH, Answer, Question, refusal
+from antipode._propagation.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, read, without_member
+from antipode._propagation.shared_caches import is_shared
+from antipode._trust.trust import Caller, is_hop, peer_of, trust_settings
 from antipode.propagation import Inbound, Joined, instrument, joined
 from antipode.session import Session, Visit
-from antipode.shared_caches import is_shared
-from antipode.site import skip_packages
-from antipode.trust import Caller, is_hop, peer_of, trust_settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import antipode
-from antipode import memory, recorder
-from antipode.errors import AntipodeError
+from antipode import memory
+from antipode._diagnostics.history import recorder
+from antipode._model.errors import AntipodeError
 from antipode.memory.node import Versions
 from antipode.messages import HEADER, message_scope, outgoing_message
 from antipode.propagation import extract_request, extract_response, inject_request, inject_response

@@ -10,8 +10,8 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import records
-from antipode.writeid import Ordered
+from antipode._diagnostics.dryrun import records
+from antipode._model.write_id import Ordered
 from commands import Run, runner
 from scopes import positions
 

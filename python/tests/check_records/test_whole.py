@@ -10,7 +10,7 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import following, records
+from antipode._diagnostics.dryrun import following, records
 from commands import Run, runner
 
 

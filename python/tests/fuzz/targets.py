@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, Final
 
 import antipode
-from antipode import asgi, logs, wire, wsgi
-from antipode.configuration import configure
-from antipode.envelope import BEGIN, FORM, close_envelope, open_envelope
-from antipode.errors import MalformedLineageError
-from antipode.lineage import EMPTY, Lineage
-from antipode.scope import Scope
-from antipode.seal import SealState, open_seal, seal
-from antipode.seal_keys import Keys
-from antipode.settings import Trust, reset_settings
-from antipode.trust import Direction, TrustSettings, judge_request_in, report
-from antipode.writeid import Opaque, Ordered, WriteId
+from antipode import asgi, wsgi
+from antipode._base import logs
+from antipode._base.seal_keys import Keys
+from antipode._base.settings import Trust, reset_settings
+from antipode._facade.configuration import configure
+from antipode._model import wire
+from antipode._model.errors import MalformedLineageError
+from antipode._model.lineage import EMPTY, Lineage
+from antipode._model.write_id import Opaque, Ordered, WriteId
+from antipode._scope.scope import Scope
+from antipode._store.envelope import BEGIN, FORM, close_envelope, open_envelope
+from antipode._trust.seal import SealState, open_seal, seal
+from antipode._trust.trust import Direction, TrustSettings, judge_request_in, report
 from slow_reader import Refused, judged, slow_read
 
 TOKENS: Final = (

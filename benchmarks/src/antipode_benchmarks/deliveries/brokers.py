@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 import stomp
-from antipode.carriers import LINEAGE_HEADER
+from antipode._propagation.carriers import LINEAGE_HEADER
 from antipode_lab import Lab
 from antipode_lab.stores.activemq import USER, ActiveMqStore
 from antipode_lab.stores.rabbitmq import RabbitStore

@@ -12,9 +12,11 @@ from typing import Any
 
 import antipode
 import antipode.memory
-from antipode import Lineage, need, observers
-from antipode.need import Group
-from antipode.result import BarrierTimeout
+from antipode import Lineage
+from antipode._base import observers
+from antipode._engine import pending_wait
+from antipode._engine.pending_wait import Group
+from antipode._model.result import BarrierTimeout
 
 from antipode_benchmarks.micro.figures import Figure, spread_of
 from antipode_benchmarks.micro.process import fresh
@@ -147,7 +149,7 @@ def _release_tasks(count: int) -> Figure:
 def _noting_releases() -> Iterator[list[float]]:
     """The times at which the engine had let tasks go: their futures are done, and none of them has run yet."""
     times: list[float] = []
-    engine: Any = need
+    engine: Any = pending_wait
     release = engine._release_in_loop
 
     def noted(groups: list[Group]) -> None:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import antipode
 from antipode import Lineage
-from antipode.writeid import Ordered, WriteId
+from antipode._model.write_id import Ordered, WriteId
 from antipode_lab.processes import wait_until
 
 from antipode_benchmarks.micro.figures import Figure, rank

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from urllib.parse import quote_plus, unquote_plus
 
-from antipode.carriers import read, with_member
-from antipode.lineage import EMPTY, Lineage
+from antipode._model.lineage import EMPTY, Lineage
+from antipode._model.write_id import Opaque, WriteId
+from antipode._propagation.carriers import read, with_member
 from antipode.propagation import Inbound
-from antipode.writeid import Opaque, WriteId
 
 from antipode_benchmarks.micro import naive
 from antipode_benchmarks.micro.figures import Figure, Pair, paired, spread_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from antipode import telemetry
-from antipode.settings import reset_settings
-from antipode.store import Registry, replace_registry
+from antipode._base.settings import reset_settings
+from antipode._diagnostics import telemetry
+from antipode._store.store import Registry, replace_registry
 
 
 @contextmanager

@@ -11,8 +11,8 @@ import antipode
 import antipode_redis
 import redis
 from antipode import Lineage
-from antipode.settings import settings
-from antipode.writeid import WriteId
+from antipode._base.settings import settings
+from antipode._model.write_id import WriteId
 from antipode_lab import Lab
 from antipode_lab.processes import wait_until
 

@@ -10,7 +10,7 @@ from typing import Self
 import antipode
 import antipode_redis
 import redis
-from antipode.writeid import Ordered
+from antipode._model.write_id import Ordered
 
 from antipode_benchmarks.micro.process import fresh
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from antipode.administration import Administration, Level, Preparing, Wanted, administration_of
-from antipode.errors import ConfigurationError
+from antipode._model.errors import ConfigurationError
+from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of
 from antipode_lab import Lab
 from antipode_lab.model import StoreState
 from rich.console import Console

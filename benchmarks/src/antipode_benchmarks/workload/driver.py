@@ -12,7 +12,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 import httpx
-from antipode.carriers import LINEAGE_HEADER
+from antipode._propagation.carriers import LINEAGE_HEADER
 
 from antipode_benchmarks.postnotification.hosts import Hosts, RunFailed
 from antipode_benchmarks.postnotification.options import Language, Options, Setup

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from antipode._diagnostics.history.recorder import value_digest
 from antipode.check.history.deciding import Decision, Verdict, decide
 from antipode.check.history.operations import UNATTRIBUTED, History, Kind
 from antipode.check.history.reading import read_history
-from antipode.recorder import value_digest
 
 from antipode_benchmarks.workload.books import Found, Reads
 

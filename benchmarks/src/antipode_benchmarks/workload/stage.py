@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from antipode.envelope import open_envelope
+from antipode._store.envelope import open_envelope
 from antipode_lab import Lab
 from antipode_lab.stores.rabbitmq import RabbitStore
 from antipode_lab.stores.redis import RedisStore

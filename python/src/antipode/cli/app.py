@@ -7,7 +7,6 @@ from importlib.util import find_spec
 
 import typer
 
-from antipode.administration import without_credentials
 from antipode.cli.doctor import doctor
 from antipode.cli.epoch import epoch
 from antipode.cli.explain import explain
@@ -15,6 +14,7 @@ from antipode.cli.init import init
 from antipode.cli.inspect import inspect
 from antipode.cli.output import Exit, complain, fail, printable
 from antipode.cli.version import version
+from antipode.shim.administration import without_credentials
 
 app = typer.Typer(
     help="Cross-service causal consistency: look at lineages, servers and settings.",

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from antipode.administration import scrubbed
 from antipode.cli.output import printable
+from antipode.shim.administration import scrubbed
 
 _T = TypeVar("_T")
 PATIENCE_S: Final = 15.0

@@ -9,10 +9,10 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from antipode.administration import Finding, Level, administration_of, without_credentials
+from antipode._model.errors import ConfigurationError, with_code
 from antipode.cli.asking import ask_all
 from antipode.cli.output import Exit, fail, printable, say
-from antipode.errors import ConfigurationError, with_code
+from antipode.shim.administration import Finding, Level, administration_of, without_credentials
 
 _STYLE: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.UNPROVEN: "bold red", Level.UNKNOWN: "bold magenta"}
 _WIDTH: Final = max(len(level) for level in Level)

@@ -8,12 +8,12 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from antipode.administration import Adopting, EpochRecord
+from antipode._model.wire import MAX_EPOCH
+from antipode._model.write_id import WriteId
 from antipode.cli.asking import ask
 from antipode.cli.output import columns, fail, printable, say
 from antipode.cli.place import At, Place, StoreName, Yes, confirm
-from antipode.wire import MAX_EPOCH
-from antipode.writeid import WriteId
+from antipode.shim.administration import Adopting, EpochRecord
 
 epoch = typer.Typer(
     help="The epochs of a store: what its marks prove, and your word on an ended one.",

@@ -8,10 +8,10 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from antipode.administration import Preparing, Step, Wanted
 from antipode.cli.asking import ask
 from antipode.cli.output import Exit, fail, printable, say
 from antipode.cli.place import At, Place, StoreName, Yes, confirm
+from antipode.shim.administration import Preparing, Step, Wanted
 
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="the login of your services, for the grants")]
 Options = Annotated[

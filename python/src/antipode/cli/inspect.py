@@ -13,11 +13,12 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 from rich.text import Text
 
-from antipode import carriers, wire
+from antipode._model import wire
+from antipode._model.errors import MalformedLineageError
+from antipode._model.lineage import Lineage
+from antipode._model.write_id import Opaque, WriteId
+from antipode._propagation import carriers
 from antipode.cli.output import Exit, columns, complain, fail, printable, say
-from antipode.errors import MalformedLineageError
-from antipode.lineage import Lineage
-from antipode.writeid import Opaque, WriteId
 
 _HEADER: Final = re.compile(r"[<>*\s]*([A-Za-z0-9][A-Za-z0-9_-]*)\s*:(.*)", re.DOTALL)
 _SEAL: Final = re.compile(r"~_\.h\.([^.~]+)\.([0-9]+)\.[^.~]*\Z")

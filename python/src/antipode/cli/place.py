@@ -6,11 +6,11 @@ from typing import Annotated, Final
 
 import typer
 
-from antipode.administration import Administration, administration_of, scrubbed, without_credentials
+from antipode._base.settings import store_settings
+from antipode._model.errors import ConfigurationError
+from antipode._model.write_id import WriteId
 from antipode.cli.output import Exit, fail, printable, say
-from antipode.errors import ConfigurationError
-from antipode.settings import store_settings
-from antipode.writeid import WriteId
+from antipode.shim.administration import Administration, administration_of, scrubbed, without_credentials
 
 StoreName = Annotated[str, typer.Argument(metavar="STORE", help="the store's logical name, such as blog-posts")]
 At = Annotated[

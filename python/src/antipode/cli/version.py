@@ -7,11 +7,18 @@ import platform
 from collections.abc import Mapping
 from typing import Any, Final
 
-from antipode import __version__, wire
-from antipode.administration import found_shims, without_credentials
+from antipode import __version__
+from antipode._base.settings import (
+    SettingOrigin,
+    StoreSettings,
+    setting_origins,
+    stores_in_environment,
+    unknown_variables,
+)
+from antipode._model import wire
+from antipode._model.errors import ConfigurationError
 from antipode.cli.output import columns, fail, printable, say
-from antipode.errors import ConfigurationError
-from antipode.settings import SettingOrigin, StoreSettings, setting_origins, stores_in_environment, unknown_variables
+from antipode.shim.administration import found_shims, without_credentials
 
 _NOTHING: Final = "-"
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import grpc
 import grpc.aio
 
+from antipode._base.call_site import skip_packages
 from antipode.grpc import aio_clients
 from antipode.grpc.aio_servers import AioServerInterceptor
 from antipode.grpc.clients import ClientInterceptor
 from antipode.grpc.servers import ServerInterceptor
 from antipode.grpc.targets import host_of
-from antipode.site import skip_packages
 
 __all__ = [
     "aio_client_interceptors",

@@ -9,11 +9,11 @@ from typing import Any
 
 import grpc.aio
 
+from antipode._propagation.response_stream import ResponseStream
+from antipode._trust.trust import trust_settings
 from antipode.grpc.metadata import answered, changed, ended
 from antipode.grpc.targets import host_of
 from antipode.propagation import approved, unanswered
-from antipode.streaming import ResponseStream
-from antipode.trust import trust_settings
 
 Continuation = Callable[[Any, Any], Awaitable[Any]]
 

@@ -9,9 +9,9 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from antipode._trust.trust import trust_settings
 from antipode.grpc.servers import Behavior, add_trailer, behavior_of, blocking, open_call, with_behavior
 from antipode.propagation import Inbound
-from antipode.trust import trust_settings
 
 
 class AioServerInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]

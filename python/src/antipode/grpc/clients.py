@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import grpc
 
+from antipode._propagation.response_stream import ResponseStream
+from antipode._scope.context import activate
+from antipode._scope.scope import Scope, current_scope
+from antipode._trust.trust import trust_settings
 from antipode.grpc.metadata import answered, changed, ended
 from antipode.grpc.targets import host_of
 from antipode.propagation import approved
-from antipode.scope import Scope, current_scope
-from antipode.scope_context import activate
-from antipode.streaming import ResponseStream
-from antipode.trust import trust_settings
 
 Continuation = Callable[[Any, Any], Any]
 

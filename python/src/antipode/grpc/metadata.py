@@ -7,9 +7,9 @@ from typing import Final
 
 import grpc
 
-from antipode.carriers import LINEAGE_HEADER
+from antipode._propagation.carriers import LINEAGE_HEADER
+from antipode._propagation.response_stream import ResponseStream
 from antipode.propagation import Outgoing, merge_response, prepare_request, unanswered
-from antipode.streaming import ResponseStream
 
 Pairs = Iterable[tuple[str, str | bytes]]
 

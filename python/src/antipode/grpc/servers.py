@@ -10,11 +10,11 @@ from typing import Any
 
 import grpc
 
-from antipode.carriers import LINEAGE_HEADER, read
+from antipode._base.settings import Mode, settings
+from antipode._propagation.carriers import LINEAGE_HEADER, read
+from antipode._trust.trust import trust_settings
 from antipode.grpc.metadata import repeated, text_pairs
 from antipode.propagation import Inbound
-from antipode.settings import Mode, settings
-from antipode.trust import trust_settings
 
 Behavior = Callable[[Any, Any], Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from antipode.trust import is_approved, trust_settings
+from antipode._trust.trust import is_approved, trust_settings
 
 _LOOPBACK: Final = "127.0.0.1"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from antipode.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
+from antipode._diagnostics.history.recorder import GONE, Changed, value_digest
+from antipode._propagation.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
+from antipode._scope.scope import current_scope
+from antipode._store.read import ReadValue, WrappedClient
 from antipode.memory.log import ReplicatedLog, octets
 from antipode.memory.node import Cell, Node
 from antipode.memory.shim import MONKEY_SHIMS, SHIMS, Target
-from antipode.read import ReadValue, WrappedClient
-from antipode.recorder import GONE, Changed, value_digest
-from antipode.scope import current_scope
 from antipode.shim import Server, Shim, StoreOptions, join_store
 
 __all__ = ["Client", "Store"]

@@ -12,11 +12,11 @@ from datetime import timedelta
 from typing import Final
 from uuid import uuid4
 
-from antipode.errors import ConfigurationError
-from antipode.hybrid_clock import HybridClock
+from antipode._model.errors import ConfigurationError
+from antipode._model.write_id import Opaque, Ordered, Version
+from antipode._store.hybrid_clock import HybridClock
 from antipode.memory.monkey import Choose, Monkey, Seeded, StaleRead
 from antipode.memory.node import Cell, Entry, Node, Versions, Watcher
-from antipode.writeid import Opaque, Ordered, Version
 
 MARK_PERIOD_S: Final = 1.0
 """A mark is written when an epoch is first met, and at most so often while the primary writes."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from antipode.errors import ConfigurationError
+from antipode._model.errors import ConfigurationError
 
 _MASK: Final = 2**64 - 1
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 from uuid import uuid4
 
-from antipode.wire import hashed_key
-from antipode.writeid import Version
+from antipode._model.wire import hashed_key
+from antipode._model.write_id import Version
 
 Versions: TypeAlias = Literal["position", "object", "opaque"]
 

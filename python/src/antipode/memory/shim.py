@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
-from antipode.branch_ids import BRANCHES, BranchId
-from antipode.branch_table import BranchTable
-from antipode.epochs import judge_position
-from antipode.errors import ConfigurationError
+from antipode._model.branch_ids import BRANCHES, BranchId
+from antipode._model.errors import ConfigurationError
+from antipode._model.verdict import Verdict
+from antipode._model.write_id import Opaque, Ordered, WriteId
+from antipode._store.branch_table import BranchTable
+from antipode._store.epochs import judge_position
 from antipode.memory.log import DELETED, ReplicatedLog
 from antipode.memory.node import Node
 from antipode.shim import VISIBLE, Capabilities, Server, Shim, Visibility, not_yet, unproven
-from antipode.verdict import Verdict
-from antipode.writeid import Opaque, Ordered, WriteId
 
 _ROW: Final = b"antipode:branch:"
 """What the keys of the rows of branches begin with."""

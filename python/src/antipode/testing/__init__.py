@@ -11,11 +11,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from antipode import announcement, logs, lost_writes, recorder, records, telemetry
-from antipode.addresses import named_peers
-from antipode.barrier_log import BarrierLog, barrier_log
-from antipode.settings import reset_settings
-from antipode.store import Registry, replace_registry
+from antipode._base import logs
+from antipode._base.settings import reset_settings
+from antipode._diagnostics import announcement, telemetry
+from antipode._diagnostics.dryrun import records
+from antipode._diagnostics.history import recorder
+from antipode._engine.barrier_log import BarrierLog, barrier_log
+from antipode._scope import lost_writes
+from antipode._store.store import Registry, replace_registry
+from antipode._trust.addresses import named_peers
 from antipode.testing.monkey import drawn
 
 __all__ = ["antipode_isolated", "assert_barriers", "drawn", "isolated"]

@@ -30,8 +30,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, TypeAlias
 
-from antipode.errors import AntipodeError
-from antipode.lineage import Lineage
+from antipode._model.errors import AntipodeError
+from antipode._model.lineage import Lineage
 from antipode.testing.application import Application, HereApplication
 
 __all__ = ["Finding", "Program", "Stage", "Step", "Tally", "check", "draw", "play", "search"]

@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from antipode.barrier import barrier
-from antipode.configuration import configure
-from antipode.lineage import Lineage
-from antipode.operations import scope
-from antipode.scope import Scope
+from antipode._engine.barrier import barrier
+from antipode._facade.configuration import configure
+from antipode._model.lineage import Lineage
+from antipode._scope.operations import scope
+from antipode._scope.scope import Scope
 
 __all__ = ["Application", "HereApplication", "Judgement"]
 

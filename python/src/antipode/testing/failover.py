@@ -25,12 +25,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from antipode.configuration import configure
-from antipode.lineage import EMPTY, Lineage
-from antipode.operations import scope
+from antipode._facade.configuration import configure
+from antipode._model.lineage import EMPTY, Lineage
+from antipode._model.verdict import Verdict
+from antipode._scope.operations import scope
 from antipode.shim import Server, stores
 from antipode.testing import isolated
-from antipode.verdict import Verdict
 
 __all__ = ["FailoverDriver", "Tally", "check", "command_line", "run"]
 

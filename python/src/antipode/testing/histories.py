@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import antipode
-from antipode import recorder
+from antipode._diagnostics.history import recorder
+from antipode._model.errors import AntipodeError
 from antipode.check.history.deciding import Decision, Verdict, decide
 from antipode.check.history.operations import INITIAL, History, Kind, Operation
 from antipode.check.history.reading import read_history
-from antipode.errors import AntipodeError
 from antipode.messages import HEADER, message_scope, outgoing_message
 
 __all__ = ["Books", "Hands", "judge", "judged", "lines", "play"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
-from antipode.errors import ConfigurationError
+from antipode._model.errors import ConfigurationError
 
 
 def public_ways(kinds: Iterable[type]) -> set[str]:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from antipode import counts, following, records, repeats
-from antipode.configuration import configure
+from antipode._diagnostics.dryrun import counts, following, records, repeats
+from antipode._facade.configuration import configure
 
 
 class Recorded:

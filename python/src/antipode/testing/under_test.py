@@ -33,11 +33,11 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Protocol
 
 from antipode import barrier
-from antipode.lineage import Lineage
-from antipode.operations import scope
-from antipode.result import BarrierResult
+from antipode._model.lineage import Lineage
+from antipode._model.result import BarrierResult
+from antipode._model.verdict import Verdict
+from antipode._scope.operations import scope
 from antipode.shim import Capabilities, Shim
-from antipode.verdict import Verdict
 
 __all__ = ["NotPossible", "StoreUnderTest", "Transaction"]
 

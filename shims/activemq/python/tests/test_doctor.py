@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from activemq_regions import TAP, Region
-from antipode.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
+from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
 from antipode_activemq import ActiveMQShim
 
 

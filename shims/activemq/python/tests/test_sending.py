@@ -12,10 +12,10 @@ import stomp
 import stomp.exception
 from activemq_regions import Blog, Inbox, Link, Region, wait_for
 from antipode import ConfigurationError
-from antipode.branches import Branch
+from antipode._base.otel_context import hold
+from antipode._facade.branches import Branch
+from antipode._scope.context import BLOCK
 from antipode.messages import HEADER, JMS_HEADER
-from antipode.otel_context import hold
-from antipode.scope_context import BLOCK
 from antipode.testing.inventory import check_makes_none
 from antipode_activemq import MARK_HEADER
 from antipode_activemq.connection import _wrapped_class

@@ -12,10 +12,10 @@ import antipode_activemq
 import pytest
 from activemq_regions import QUEUE, TAP, Link, Region, tap_of, wait_for
 from antipode import ConfigurationError, Opaque, UnfitStoreError, Verdict, WriteId
+from antipode._engine.server import ServerPoller
+from antipode._store.store import registry
 from antipode.messages import JMS_HEADER
-from antipode.server import ServerPoller
-from antipode.store import registry
-from antipode.tapped import Marks, TapMemory
+from antipode.shim.tap import Marks, TapMemory
 from antipode.testing import isolated
 from antipode_activemq import MARK_HEADER, Tap
 from antipode_activemq.reader import PROBE_HEADER

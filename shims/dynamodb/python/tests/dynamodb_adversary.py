@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import antipode
 import antipode_dynamodb
-from antipode.hybrid_clock import HybridClock, place_number
-from antipode.store import registry
+from antipode._store.hybrid_clock import HybridClock, place_number
+from antipode._store.store import registry
 from antipode.testing.adversary import Stage
 from antipode_dynamodb import DynamoDbShim
 from antipode_lab.stores.dynamodb import DynamoDbStore

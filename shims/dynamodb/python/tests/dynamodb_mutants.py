@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 from unittest.mock import patch
 
+from antipode._model.verdict import VISIBLE
 from antipode.testing.adversary import Patch
-from antipode.verdict import VISIBLE
 from antipode_dynamodb import partiql, shim
 
 Patches: TypeAlias = Iterator[Patch]

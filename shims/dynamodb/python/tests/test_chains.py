@@ -12,8 +12,8 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Lineage, Ordered, Verdict, WriteId
-from antipode.hybrid_clock import NODE_BITS, HybridClock, place_number
-from antipode.wire import MAX_COUNTER
+from antipode._model.wire import MAX_COUNTER
+from antipode._store.hybrid_clock import NODE_BITS, HybridClock, place_number
 from antipode_dynamodb.attributes import identity_of, place_of
 from antipode_dynamodb.guarding import Failure, Guarded, Kind
 from antipode_dynamodb.guarding import judge as judge_failure

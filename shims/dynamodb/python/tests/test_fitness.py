@@ -12,8 +12,8 @@ import antipode_dynamodb
 import boto3
 import pytest
 from antipode import Verdict
-from antipode.administration import Level, Wanted
-from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode._model.errors import ConfigurationError, UnfitStoreError
+from antipode.shim.administration import Level, Wanted
 from antipode_dynamodb import DynamoDbShim
 from antipode_dynamodb.plain import for_questions
 from antipode_lab.stores.dynamodb import ACCESS_KEY

@@ -7,8 +7,8 @@ from typing import Any
 
 import antipode
 import pytest
+from antipode._model.wire import hashed_key
 from antipode.testing.recorded import Recorded
-from antipode.wire import hashed_key
 from antipode_dynamodb.hiding import _may_be_in
 from antipode_dynamodb.tables import Tables
 from botocore.exceptions import ClientError

@@ -9,7 +9,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Lineage
-from antipode.result import BarrierTimeout
+from antipode._model.result import BarrierTimeout
 from antipode_dynamodb.partiql import may_read, may_write
 from dynamodb_regions import STORE, TABLE, Posts, item, key, requests_of
 

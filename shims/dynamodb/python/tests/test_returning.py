@@ -8,7 +8,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Lineage
-from antipode.result import BarrierTimeout
+from antipode._model.result import BarrierTimeout
 from antipode.testing.inventory import check_inventory
 from antipode_dynamodb.hiding import GIVING
 from botocore.exceptions import ClientError

@@ -10,8 +10,8 @@ import antipode
 import antipode_dynamodb
 import pytest
 from antipode import Lineage, Opaque, Ordered, Verdict, WriteId
-from antipode.errors import UnfitStoreError
-from antipode.hybrid_clock import HybridClock, place_number
+from antipode._model.errors import UnfitStoreError
+from antipode._store.hybrid_clock import HybridClock, place_number
 from antipode_dynamodb.attributes import as_if_absent, both, edited_update
 from antipode_dynamodb.keys import key_octets, parse_key
 from antipode_dynamodb.shim import judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from antipode.configuration import configure
+from antipode._facade.configuration import configure
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.mongodb import MongoStore

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import antipode_mongodb
 import pymongo
-from antipode.hybrid_clock import HybridClock
+from antipode._store.hybrid_clock import HybridClock
 from antipode.testing.adversary import Stage
 from antipode.testing.driven import Driven
 from antipode_lab.stores.mongodb import MongoStore

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
+from antipode._model.write_id import Ordered, WriteId
 from antipode.shim import VISIBLE, Visibility
 from antipode.testing.adversary import Patch
-from antipode.writeid import Ordered, WriteId
 from antipode_mongodb import commands, inserting, judging
 from antipode_mongodb.fields import version_of
 

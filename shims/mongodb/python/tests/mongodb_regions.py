@@ -11,7 +11,7 @@ from typing import Any
 import antipode
 import antipode_mongodb
 from antipode import BarrierResult, Lineage, Verdict
-from antipode.writeid import Ordered
+from antipode._model.write_id import Ordered
 from antipode_lab.errors import LabError
 from antipode_lab.stores.mongodb import MongoStore
 from antipode_mongodb import tombstones

@@ -10,7 +10,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Lineage, Ordered, Verdict
-from antipode.hybrid_clock import HybridClock
+from antipode._store.hybrid_clock import HybridClock
 from antipode_mongodb import tombstones, writing
 from antipode_mongodb.fields import VERSION, stored, version_of
 from mongodb_regions import DATABASE, STORE, Posts, until, versions

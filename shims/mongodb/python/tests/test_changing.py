@@ -11,10 +11,10 @@ import antipode
 import antipode_mongodb
 import pytest
 from antipode import Verdict
-from antipode.administration import Level
-from antipode.configuration import configure
+from antipode._facade.configuration import configure
+from antipode._model.write_id import Ordered
+from antipode.shim.administration import Level
 from antipode.testing import isolated
-from antipode.writeid import Ordered
 from antipode_mongodb import MongoShim
 from antipode_mongodb.flavour import counter_of
 from bson.objectid import ObjectId

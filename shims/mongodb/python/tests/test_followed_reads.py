@@ -10,7 +10,7 @@ import antipode
 import antipode_mongodb
 import pymongo
 import pytest
-from antipode import records
+from antipode._diagnostics.dryrun import records
 from antipode.testing import isolated
 from antipode.testing.recorded import Recorded
 from antipode_mongodb.flavour import counter_of

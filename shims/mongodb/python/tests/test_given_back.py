@@ -8,7 +8,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode import Lineage, WriteId
-from antipode.result import BarrierTimeout
+from antipode._model.result import BarrierTimeout
 from mongodb_regions import DATABASE, STORE, Posts, versions
 
 ASKS: dict[str, Callable[[Any, str], Any]] = {

@@ -9,8 +9,8 @@ from typing import Any
 import antipode
 import pymongo
 import pytest
-from antipode.configuration import configure
-from antipode.operations import scope
+from antipode._facade.configuration import configure
+from antipode._scope.operations import scope
 from mongodb_regions import DATABASE, Posts
 from pymongo import DeleteMany, DeleteOne, InsertOne, ReplaceOne, ReturnDocument, UpdateMany, UpdateOne
 from pymongo.errors import BulkWriteError, PyMongoError

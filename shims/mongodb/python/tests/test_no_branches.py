@@ -8,8 +8,8 @@ import antipode
 import antipode_mongodb
 import pytest
 from antipode import Lineage
-from antipode.branch_ids import BRANCHES, BranchId
-from antipode.errors import ConfigurationError
+from antipode._model.branch_ids import BRANCHES, BranchId
+from antipode._model.errors import ConfigurationError
 from antipode.testing import isolated
 from antipode_mongodb import MongoShim
 from fake_mongod import FakeMongod

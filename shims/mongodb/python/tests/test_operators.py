@@ -6,8 +6,8 @@ import antipode
 import antipode_mongodb
 import pytest
 from antipode import Verdict
-from antipode.administration import Level, Wanted
-from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode._model.errors import ConfigurationError, UnfitStoreError
+from antipode.shim.administration import Level, Wanted
 from antipode_mongodb import MongoShim
 from antipode_mongodb.targets import target_of
 from fake_mongod import SET_ID, FakeMongod

@@ -13,10 +13,10 @@ import antipode
 import antipode_mongodb
 import pytest
 from antipode import Verdict
-from antipode.configuration import configure
-from antipode.errors import UnfitStoreError
+from antipode._facade.configuration import configure
+from antipode._model.errors import UnfitStoreError
+from antipode._model.write_id import Ordered
 from antipode.testing import isolated
-from antipode.writeid import Ordered
 from antipode_mongodb.flavour import counter_of
 from bson.objectid import ObjectId
 from bson.timestamp import Timestamp

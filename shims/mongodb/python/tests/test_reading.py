@@ -8,7 +8,7 @@ import antipode
 import gridfs
 import pytest
 from antipode import BarrierTimeout, Verdict
-from antipode.configuration import configure
+from antipode._facade.configuration import configure
 from antipode_mongodb.keys import key_octets
 from bson.raw_bson import RawBSONDocument
 from mongodb_regions import DATABASE, STORE, Posts, versions

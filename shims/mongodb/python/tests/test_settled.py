@@ -9,10 +9,10 @@ import antipode
 import antipode_mongodb
 import pytest
 from antipode import ConfigurationError, Lineage, Verdict
-from antipode.administration import Administration, EpochRecord
-from antipode.configuration import configure
+from antipode._facade.configuration import configure
+from antipode._model.write_id import Ordered, WriteId
+from antipode.shim.administration import Administration, EpochRecord
 from antipode.testing import isolated
-from antipode.writeid import Ordered, WriteId
 from antipode_mongodb import MongoShim
 from antipode_mongodb.flavour import counter_of
 from bson.timestamp import Timestamp

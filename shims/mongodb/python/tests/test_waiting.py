@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import antipode
 from antipode import Verdict
-from antipode.configuration import configure
+from antipode._facade.configuration import configure
 from antipode.shim import stores
 from mongodb_regions import DATABASE, STORE, Posts
 

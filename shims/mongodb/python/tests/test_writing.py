@@ -9,8 +9,8 @@ import antipode
 import gridfs
 import pytest
 from antipode import Verdict
-from antipode.hybrid_clock import tick_of
-from antipode.writeid import Opaque
+from antipode._model.write_id import Opaque
+from antipode._store.hybrid_clock import tick_of
 from antipode_mongodb.fields import CHAIN, LINEAGE, MORE, OURS, VERSION, stored, version_of
 from antipode_mongodb.keys import key_octets
 from antipode_mongodb.tombstones import COLLECTION
@@ -231,8 +231,8 @@ def test_an_update_keeps_what_earlier_writers_depended_on_and_texts_stay_few(pos
 def test_an_object_grows_by_few_octets(posts: Posts, name: str) -> None:
     """At most 78 for a lineage of one store."""
     import bson
-    from antipode.lineage import Lineage
-    from antipode.writeid import WriteId
+    from antipode._model.lineage import Lineage
+    from antipode._model.write_id import WriteId
 
     with antipode.scope() as scope:
         scope.transfer(Lineage([WriteId.position("blog-acl", "8371ab90c2d4e6f1", 1042)]))

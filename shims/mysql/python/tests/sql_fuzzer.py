@@ -16,7 +16,7 @@ from typing import Any, cast
 import antipode
 import antipode_mysql
 import pymysql
-from antipode.server import ServerPoller
+from antipode._engine.server import ServerPoller
 from antipode.testing import failover
 from antipode.testing.failover import Tally
 from antipode_lab import Lab

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 from unittest.mock import patch
 
-from antipode.store import Write
+from antipode._store.store import Write
 from antipode.testing.adversary import Patch
 from antipode_mysql import recorder, statements
 from antipode_mysql.recorder import Recorder

@@ -11,7 +11,7 @@ import antipode_mysql
 import mysql.connector
 from aio_client import Blocking, blocking, inner
 from antipode import BarrierResult, Lineage, Verdict
-from antipode.writeid import Ordered
+from antipode._model.write_id import Ordered
 from antipode_lab.stores._sql_store import SqlStore
 from antipode_mysql.gtid_sets import GtidSet, epoch_of
 from mysql.connector.constants import ClientFlag

@@ -10,9 +10,9 @@ from uuid import uuid4
 import antipode
 import mysql.connector.aio
 import pytest
-from antipode.errors import PendingWriteError
-from antipode.result import BarrierTimeout
-from antipode.writeid import WriteId
+from antipode._model.errors import PendingWriteError
+from antipode._model.result import BarrierTimeout
+from antipode._model.write_id import WriteId
 from antipode_mysql import column
 from mysql.connector.aio.pooling import MySQLConnectionPool
 from sql_regions import STORE, Posts, position

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pymysql
 import pytest
-from antipode.errors import UnfitStoreError
+from antipode._model.errors import UnfitStoreError
 from antipode.shim import Server
 from antipode_mysql import branch_rows
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import antipode
 import pytest
 from antipode import Lineage, UnfitStoreError
-from antipode.administration import Finding, Level, Wanted
-from antipode.branch_ids import BRANCHES, BranchId
-from antipode.branch_table import CLOSED
-from antipode.errors import ConfigurationError
-from antipode.result import BarrierResult
+from antipode._model.branch_ids import BRANCHES, BranchId
+from antipode._model.errors import ConfigurationError
+from antipode._model.result import BarrierResult
+from antipode._store.branch_table import CLOSED
+from antipode.shim.administration import Finding, Level, Wanted
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores._sql_store import SqlStore

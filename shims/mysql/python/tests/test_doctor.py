@@ -7,8 +7,8 @@ from dataclasses import replace
 import antipode
 import antipode_mysql
 from antipode import Verdict
-from antipode.administration import Level
 from antipode.shim import UnprovenKind
+from antipode.shim.administration import Level
 from antipode_mysql.shim import MySQLShim
 from antipode_mysql.targets import target_of
 from sql_regions import STORE, Posts, until

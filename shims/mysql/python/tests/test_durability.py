@@ -6,8 +6,8 @@ import antipode
 import antipode_mysql
 import pytest
 from antipode import UnfitStoreError, Verdict
-from antipode.administration import Level
 from antipode.shim import UnprovenKind
+from antipode.shim.administration import Level
 from antipode_mysql.shim import MySQLShim
 from sql_regions import STORE, Posts
 

@@ -10,7 +10,7 @@ import antipode
 import mysql.connector
 import pymysql
 import pytest
-from antipode.writeid import Ordered
+from antipode._model.write_id import Ordered
 from antipode_lab.stores._sql_store import SqlStore
 from antipode_mysql.statements import _KNOWN, classify
 from mysql.connector.pooling import MySQLConnectionPool

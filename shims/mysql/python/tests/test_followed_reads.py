@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import antipode
 import pytest
-from antipode import records
-from antipode.followed_reads import FollowedRead
+from antipode._diagnostics.dryrun import records
+from antipode._diagnostics.dryrun.followed_reads import FollowedRead
 from antipode.testing.recorded import Recorded
 from sql_regions import Posts, until
 

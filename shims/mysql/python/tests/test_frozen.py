@@ -13,7 +13,7 @@ import antipode
 import mysql.connector.aio
 import pymysql
 import pytest
-from antipode.result import BarrierTimeout
+from antipode._model.result import BarrierTimeout
 from sql_regions import Posts
 from sqlalchemy import create_engine, text
 

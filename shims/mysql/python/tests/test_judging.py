@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from antipode.errors import ConfigurationError
-from antipode.verdict import Verdict
-from antipode.writeid import Opaque, Ordered, WriteId
+from antipode._model.errors import ConfigurationError
+from antipode._model.verdict import Verdict
+from antipode._model.write_id import Opaque, Ordered, WriteId
 from antipode_mysql.gtids import State, parse_epoch, places
 from antipode_mysql.judging import Seen, judge, waited_for
 from antipode_mysql.targets import target_of

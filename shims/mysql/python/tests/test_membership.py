@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+from antipode._model.verdict import Verdict
+from antipode._model.write_id import Opaque, Ordered, WriteId
 from antipode.shim import Visibility
-from antipode.verdict import Verdict
-from antipode.writeid import Opaque, Ordered, WriteId
 from antipode_mysql.flavour import Wanted, answer_of
 from antipode_mysql.gtid_sets import GtidSet, epoch_of, is_epoch, owned
 from antipode_mysql.membership import Members, look

@@ -18,7 +18,7 @@ import pymysql
 import pytest
 import sqlalchemy
 from aio_client import Blocking, inner
-from antipode import discovery
+from antipode._engine import discovery
 from antipode_lab.stores._sql_store import SqlStore
 from antipode_mysql.leading import targets_of_words
 from mysql.connector.pooling import MySQLConnectionPool

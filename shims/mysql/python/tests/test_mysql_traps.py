@@ -8,7 +8,7 @@ import antipode
 import antipode_mysql
 import pytest
 from antipode import UnfitStoreError, Verdict
-from antipode.administration import Level, Wanted
+from antipode.shim.administration import Level, Wanted
 from antipode_lab.stores.mysql import MySQLStore
 from antipode_mysql.shim import MySQLShim
 from sql_regions import STORE, Posts, lose, never, position, until

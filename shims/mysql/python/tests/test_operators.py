@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from antipode import ConfigurationError, Lineage, Verdict
-from antipode.administration import Administration, Level, Preparing, Wanted, administration_of
+from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of
 from antipode_lab.stores._sql_store import SqlStore
 from antipode_mysql.shim import MySQLShim
 from sql_regions import Posts, position, until

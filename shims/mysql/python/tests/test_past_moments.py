@@ -9,7 +9,7 @@ from uuid import uuid4
 import antipode
 import pymysql
 import pytest
-from antipode.result import BarrierError
+from antipode._model.result import BarrierError
 from sql_regions import STORE, Posts
 from sqlalchemy import create_engine, text
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import antipode
 import pytest
-from antipode.server import ServerPoller
-from antipode.store import registry
+from antipode._engine.server import ServerPoller
+from antipode._store.store import registry
 from antipode_mysql.targets import Target
 from sql_regions import STORE, Posts
 

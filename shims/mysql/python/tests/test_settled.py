@@ -5,7 +5,7 @@ from __future__ import annotations
 import antipode
 import pytest
 from antipode import Verdict
-from antipode.administration import SETTLED, Wanted
+from antipode.shim.administration import SETTLED, Wanted
 from antipode_mysql.shim import MySQLShim
 from sql_regions import STORE, Posts, lose, never, position, until
 

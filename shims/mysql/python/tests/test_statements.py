@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from antipode.sql_octets import may_hold_pairs
+from antipode.shim.sql_octets import may_hold_pairs
 from antipode_mysql.statements import Kind, classify
 from hypothesis import assume, given
 from hypothesis import strategies as st

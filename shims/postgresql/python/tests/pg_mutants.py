@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from antipode.both_ways import Steps
-from antipode.store import Write
+from antipode._store.store import Write
+from antipode.shim.both_ways import Steps
 from antipode.testing.adversary import Patch
 from antipode_postgresql import connections, flow
 from antipode_postgresql.engines import RecordingEngine

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from antipode.errors import UnfitStoreError
+from antipode._model.errors import UnfitStoreError
 from antipode.shim import Server
 from antipode_postgresql import branch_rows
 from antipode_postgresql.session import Refused, Session

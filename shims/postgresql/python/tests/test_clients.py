@@ -13,7 +13,7 @@ import psycopg
 import pytest
 import sqlalchemy
 from antipode import UnprovenKind
-from antipode.errors import ConfigurationError
+from antipode._model.errors import ConfigurationError
 from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts, proved, shows, until

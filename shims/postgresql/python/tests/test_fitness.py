@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import antipode
 import antipode_postgresql
 import pytest
-from antipode.administration import Finding, Level
-from antipode.errors import UnfitStoreError
+from antipode._model.errors import UnfitStoreError
+from antipode._model.verdict import UnprovenKind
+from antipode.shim.administration import Finding, Level
 from antipode.testing import isolated
-from antipode.verdict import UnprovenKind
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql import PostgresqlShim

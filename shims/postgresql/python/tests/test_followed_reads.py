@@ -12,7 +12,7 @@ import antipode_postgresql
 import psycopg
 import pytest
 import sqlalchemy
-from antipode import records
+from antipode._diagnostics.dryrun import records
 from antipode.testing.recorded import Recorded
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts

@@ -12,7 +12,7 @@ import antipode
 import antipode_postgresql
 import psycopg
 import pytest
-from antipode.result import BarrierTimeout
+from antipode._model.result import BarrierTimeout
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import SLACK_S, STORE, Posts
 from psycopg_pool import AsyncConnectionPool, ConnectionPool

@@ -11,7 +11,7 @@ import antipode
 import antipode_postgresql
 import psycopg
 import pytest
-from antipode import recorder
+from antipode._diagnostics.history import recorder
 from antipode.check.history.deciding import Verdict, decide
 from antipode.check.history.reading import read_history
 from antipode.messages import outgoing_message

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from antipode import Verdict
-from antipode.errors import ConfigurationError
-from antipode.verdict import UnprovenKind
+from antipode._model.errors import ConfigurationError
+from antipode._model.verdict import UnprovenKind
 from antipode_postgresql.judging import FOR_EVER, History, Seen, judge, parse_history
 from antipode_postgresql.positions import Epoch, epoch_of, lsn_of, number_of
 from antipode_postgresql.statements import Kind, classify, may_read

@@ -6,8 +6,8 @@ import antipode
 import antipode_postgresql
 import psycopg
 import pytest
-from antipode.administration import Administration, Level, Preparing, Wanted, administration_of
-from antipode.errors import UnfitStoreError
+from antipode._model.errors import UnfitStoreError
+from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore

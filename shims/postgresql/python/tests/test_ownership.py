@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from antipode.administration import Level, Wanted
+from antipode.shim.administration import Level, Wanted
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql import PostgresqlShim, branch_rows, schema

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import antipode
 import pytest
-from antipode import Lineage, WriteId, following
-from antipode.need import judged_server
+from antipode import Lineage, WriteId
+from antipode._diagnostics.dryrun import following
+from antipode._engine.pending_wait import judged_server
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql.session import Session
 from pg_regions import INSERT, STORE, Posts, until

@@ -9,7 +9,7 @@ import antipode
 import antipode_postgresql
 import psycopg
 import pytest
-from antipode.result import BarrierTimeout, BarrierUnproven
+from antipode._model.result import BarrierTimeout, BarrierUnproven
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql.moments import Moments
 from pg_regions import INSERT, STORE, Posts

@@ -15,8 +15,8 @@ import antipode_postgresql
 import psycopg
 import pytest
 import sqlalchemy
-from antipode import discovery
-from antipode.store_servers import RegionStore
+from antipode._engine import discovery
+from antipode._engine.store_servers import RegionStore
 from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts, proved, until

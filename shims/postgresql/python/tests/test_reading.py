@@ -9,7 +9,7 @@ import antipode
 import psycopg
 import pytest
 from antipode import Ordered
-from antipode.result import BarrierTimeout, BarrierUnproven
+from antipode._model.result import BarrierTimeout, BarrierUnproven
 from antipode_lab.processes import wait_until
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql.positions import number_of

@@ -20,8 +20,8 @@ import fastapi
 import httpx
 import pytest
 import sqlalchemy
-from antipode import sqlalchemy_sessions
-from antipode.scope import Scope
+from antipode._scope.scope import Scope
+from antipode.shim import sqlalchemy_sessions
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import STORE, Posts, proved
 from sqlalchemy import JSON, ForeignKey

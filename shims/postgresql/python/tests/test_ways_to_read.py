@@ -10,7 +10,7 @@ import antipode
 import antipode_postgresql
 import psycopg
 import pytest
-from antipode.errors import ConfigurationError
+from antipode._model.errors import ConfigurationError
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from antipode.store import Write
+from antipode._model.write_id import Opaque
+from antipode._store.store import Write
 from antipode.testing.adversary import Patch
-from antipode.writeid import Opaque
 from antipode_rabbitmq import publishing
 from antipode_rabbitmq.transaction import Transaction
 

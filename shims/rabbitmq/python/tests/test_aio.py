@@ -15,7 +15,7 @@ import pika
 import pytest
 from aio_pika.exceptions import DeliveryError
 from antipode import ConfigurationError, Lineage, Redeliver, barrier_async
-from antipode.errors import PendingWriteError
+from antipode._model.errors import PendingWriteError
 from antipode.messages import HEADER
 from antipode.testing import isolated
 from antipode_rabbitmq import Tap, declare_tap, scope_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from antipode.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
+from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
 from antipode_rabbitmq import RabbitMQShim, Tap, declare_tap
 from antipode_rabbitmq.doctor import probe
 from rabbit_regions import Region

@@ -12,11 +12,11 @@ import antipode_rabbitmq
 import pika
 import pytest
 from antipode import EMPTY, ConfigurationError, Lineage, Ordered, Trust, WriteId, configure
-from antipode.branches import Branch
+from antipode._base.otel_context import hold
+from antipode._facade.branches import Branch
+from antipode._scope.context import BLOCK
+from antipode._store.store import join_store
 from antipode.messages import HEADER, JMS_HEADER
-from antipode.otel_context import hold
-from antipode.scope_context import BLOCK
-from antipode.store import join_store
 from antipode_rabbitmq import RabbitMQShim
 from antipode_rabbitmq.marks import mark_of
 from pika.adapters.blocking_connection import BlockingChannel

@@ -15,9 +15,9 @@ import antipode
 import pytest
 from aio_pika.patterns import RPC
 from antipode import Lineage, Mode, configure
+from antipode._propagation.questions import MOST, Questions
+from antipode._scope.context import activate
 from antipode.messages import HEADER
-from antipode.questions import MOST, Questions
-from antipode.scope_context import activate
 from rabbit_regions import Consumer, Region, properties, wait_for
 from test_aio import channel_of
 

@@ -14,10 +14,10 @@ import antipode_rabbitmq
 import psutil
 import pytest
 from antipode import ConfigurationError, Opaque, UnfitStoreError, Verdict, WriteId
+from antipode._engine.server import ServerPoller
+from antipode._store.store import registry
 from antipode.messages import HEADER
-from antipode.server import ServerPoller
-from antipode.store import registry
-from antipode.tapped import Marks, TapRefusedError
+from antipode.shim.tap import Marks, TapRefusedError
 from antipode.testing import isolated
 from antipode_rabbitmq import MARK_HEADER, Tap, declare_tap
 from antipode_rabbitmq.memory import StreamMemory

@@ -8,7 +8,7 @@ import antipode
 import antipode_rabbitmq
 import pika
 import pytest
-from antipode.scope import Scope
+from antipode._scope.scope import Scope
 from pika.exceptions import AMQPError
 from rabbit_regions import Link, Region, select_channel, wait_for
 

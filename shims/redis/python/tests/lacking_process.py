@@ -21,8 +21,8 @@ from typing import Any, Final
 import antipode
 import antipode_redis
 import redis
-from antipode.need import judged_server
-from antipode.store import registry
+from antipode._engine.pending_wait import judged_server
+from antipode._store.store import registry
 from antipode_lab.call_faults import PREFIX
 
 STORE: Final = "posts"

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import antipode
 import antipode_redis
 import redis
-from antipode.lineage import Lineage
+from antipode._model.lineage import Lineage
 from antipode.shim import Shim
 from antipode.testing.under_test import Transaction
 from antipode_lab.stores.redis import RedisStore

@@ -14,11 +14,11 @@ import antipode_redis
 import pytest
 import redis
 from antipode import Lineage, UnfitStoreError
-from antipode.administration import Finding, Level, Wanted
-from antipode.branch_ids import BRANCHES
-from antipode.branch_table import CLOSED
-from antipode.errors import ConfigurationError
-from antipode.result import BarrierResult
+from antipode._model.branch_ids import BRANCHES
+from antipode._model.errors import ConfigurationError
+from antipode._model.result import BarrierResult
+from antipode._store.branch_table import CLOSED
+from antipode.shim.administration import Finding, Level, Wanted
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from regions import STORE, Posts, until

@@ -13,7 +13,7 @@ import antipode
 import antipode_redis
 import pytest
 import redis
-from antipode.administration import Administration, Level
+from antipode.shim.administration import Administration, Level
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.redis import RedisStore

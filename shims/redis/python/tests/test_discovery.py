@@ -14,8 +14,9 @@ import antipode_redis
 import pytest
 import redis
 import redis.asyncio
-from antipode import UnprovenKind, discovery
-from antipode.store import registry
+from antipode import UnprovenKind
+from antipode._engine import discovery
+from antipode._store.store import registry
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from redis.sentinel import MasterNotFoundError, Sentinel, SlaveNotFoundError

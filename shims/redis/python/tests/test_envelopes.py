@@ -14,7 +14,7 @@ import pytest
 import redis
 import redis.asyncio
 from antipode import Lineage
-from antipode.envelope import BEGIN, close_envelope, open_envelope
+from antipode._store.envelope import BEGIN, close_envelope, open_envelope
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from antipode_redis.envelopes import glob

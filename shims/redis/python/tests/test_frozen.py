@@ -13,7 +13,7 @@ import antipode_redis
 import pytest
 import redis
 import redis.asyncio
-from antipode.result import BarrierTimeout
+from antipode._model.result import BarrierTimeout
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from regions import STORE, Posts

@@ -12,9 +12,9 @@ import antipode_redis
 import pytest
 import redis
 import redis.asyncio
+from antipode._diagnostics.history.recorder import value_digest
 from antipode.check.history.deciding import Verdict, decide
 from antipode.messages import outgoing_message
-from antipode.recorder import value_digest
 from antipode.testing import isolated
 from antipode.testing.histories import judged, lines
 from antipode_lab.stores.redis import RedisStore

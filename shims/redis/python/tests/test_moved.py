@@ -16,10 +16,11 @@ import antipode_redis
 import pytest
 import redis
 import redis.asyncio
-from antipode import UnprovenKind, discovery
-from antipode.discovery import ClientServers
-from antipode.store import registry
-from antipode.store_servers import RegionStore
+from antipode import UnprovenKind
+from antipode._engine import discovery
+from antipode._engine.discovery import ClientServers
+from antipode._engine.store_servers import RegionStore
+from antipode._store.store import registry
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from regions import STORE, until

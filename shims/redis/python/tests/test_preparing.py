@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from antipode.administration import Level, Preparing, Wanted
+from antipode.shim.administration import Level, Preparing, Wanted
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.redis import RedisStore
 from antipode_redis import RedisShim

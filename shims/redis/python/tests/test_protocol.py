@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import redis.asyncio
-from antipode.errors import ConfigurationError
-from antipode.verdict import UnprovenKind, Verdict
-from antipode.writeid import Ordered, WriteId
+from antipode._model.errors import ConfigurationError
+from antipode._model.verdict import UnprovenKind, Verdict
+from antipode._model.write_id import Ordered, WriteId
 from antipode_redis.info import Replication, parse, position_of_primary
 from antipode_redis.judging import Seen, judge
 from antipode_redis.resp import Push, Reader, ServerError, pack

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import antipode
 import antipode_s3
-from antipode.hybrid_clock import HybridClock
-from antipode.store import registry
+from antipode._store.hybrid_clock import HybridClock
+from antipode._store.store import registry
 from antipode.testing.adversary import Stage
 from antipode_lab.stores.s3 import S3Store
 from antipode_s3 import S3Shim, metadata

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 from unittest.mock import patch
 
+from antipode._model.write_id import Ordered
 from antipode.testing.adversary import Patch
-from antipode.writeid import Ordered
 from antipode_s3 import judging
 from antipode_s3.client import RecordingS3
 

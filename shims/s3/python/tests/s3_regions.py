@@ -10,7 +10,7 @@ from typing import Any
 import antipode
 import antipode_s3
 from antipode import BarrierResult, Lineage, Verdict
-from antipode.store import registry
+from antipode._store.store import registry
 from antipode_lab.stores.s3 import S3Store
 from antipode_s3 import S3Shim
 from botocore.exceptions import ClientError

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from antipode.aws import WrappedAwsClient, copy_of, wrapped_class
+from antipode.shim.aws import WrappedAwsClient, copy_of, wrapped_class
 from botocore.exceptions import ClientError
 
 

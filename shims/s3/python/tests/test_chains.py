@@ -12,7 +12,7 @@ import antipode
 import antipode_s3
 import pytest
 from antipode import Lineage, Ordered, WriteId
-from antipode.hybrid_clock import HybridClock
+from antipode._store.hybrid_clock import HybridClock
 from antipode_s3.chains import Chains, is_chain
 from botocore.exceptions import ConnectionClosedError
 from s3_regions import BUCKET, STORE, Images, new_key, until

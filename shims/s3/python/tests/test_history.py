@@ -6,7 +6,7 @@ from pathlib import Path
 
 import antipode
 import pytest
-from antipode import recorder
+from antipode._diagnostics.history import recorder
 from antipode.check.history.deciding import Verdict, decide
 from antipode.check.history.reading import read_history
 from antipode.messages import outgoing_message

@@ -11,7 +11,7 @@ import antipode
 import antipode_s3
 import pytest
 from antipode import Lineage, Opaque, Ordered, WriteId, barrier, reading
-from antipode.store import registry
+from antipode._store.store import registry
 from antipode_s3 import metadata
 from botocore.exceptions import ClientError
 from s3_regions import BUCKET, STORE, Images, new_key, until

@@ -13,7 +13,7 @@ import antipode_s3
 import boto3
 import pytest
 from antipode import ConfigurationError, Lineage, Ordered, UnfitStoreError, Verdict, WriteId
-from antipode.administration import Finding, Level, Wanted, administration_of
+from antipode.shim.administration import Finding, Level, Wanted, administration_of
 from antipode_lab.stores.s3 import S3Store
 from antipode_s3 import S3Shim
 from antipode_s3.targets import target_of

@@ -10,8 +10,8 @@ import antipode
 import antipode_s3
 import pytest
 from antipode import Lineage, Opaque, Ordered, Verdict, WriteId
-from antipode.hybrid_clock import HybridClock
-from antipode.store import registry
+from antipode._store.hybrid_clock import HybridClock
+from antipode._store.store import registry
 from antipode_lab.stores.s3 import S3Store
 from antipode_s3.judging import Bucket, Look
 from antipode_s3.session import Session

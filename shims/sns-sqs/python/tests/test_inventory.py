@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import boto3
-from antipode.aws import wrapped_class
+from antipode.shim.aws import wrapped_class
 from antipode.testing.inventory import check_inventory, check_makes_none
 from antipode_sns_sqs.client import CarryingClient
 from antipode_sns_sqs.publishing import FORMS

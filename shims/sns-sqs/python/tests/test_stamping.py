@@ -10,9 +10,9 @@ import antipode_sns_sqs
 import boto3
 import pytest
 from antipode import ConfigurationError, Lineage, memory
-from antipode.branches import Branch
-from antipode.otel_context import hold
-from antipode.scope_context import BLOCK
+from antipode._base.otel_context import hold
+from antipode._facade.branches import Branch
+from antipode._scope.context import BLOCK
 from antipode.testing import isolated
 from antipode_sns_sqs import ATTRIBUTE, Tap
 from antipode_sns_sqs.attributes import carried

@@ -9,9 +9,9 @@ import antipode
 import antipode_sns_sqs
 import pytest
 from antipode import ConfigurationError, Lineage, UnfitStoreError
-from antipode.administration import Level, Wanted
+from antipode._model.verdict import Verdict
+from antipode.shim.administration import Level, Wanted
 from antipode.testing import isolated
-from antipode.verdict import Verdict
 from antipode_lab import Lab
 from antipode_lab.stores.sns import SnsStore
 from antipode_sns_sqs import SnsSqsShim, scope_of

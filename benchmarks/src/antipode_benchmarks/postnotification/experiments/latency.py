@@ -21,7 +21,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import antipode
-from antipode.settings import settings
+from antipode._base.settings import settings
 from antipode.testing import isolated
 from rich.console import Console
 from rich.table import Table

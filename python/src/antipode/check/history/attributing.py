@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from antipode._model.errors import MalformedLineageError
+from antipode._model.lineage import Lineage
 from antipode.check.history.operations import UNATTRIBUTED, UNSAID, HistoryError, Kind, Operation, Recorded
-from antipode.errors import MalformedLineageError
-from antipode.lineage import Lineage
 
 Item = tuple[str, str]
 _NOTHING: Recorded = Recorded()

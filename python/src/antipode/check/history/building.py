@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from antipode._model.errors import MalformedLineageError
+from antipode._model.lineage import Lineage
+from antipode._model.write_id import Ordered, WriteId
 from antipode.check.history.attributing import attributed
 from antipode.check.history.operations import (
     INITIAL,
@@ -17,9 +20,6 @@ from antipode.check.history.operations import (
     Kind,
     Operation,
 )
-from antipode.errors import MalformedLineageError
-from antipode.lineage import Lineage
-from antipode.writeid import Ordered, WriteId
 
 _MOST_GAPS: Final = 100_000
 

@@ -7,12 +7,12 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
+from antipode._engine.store_servers import RegionStore
+from antipode._model.wire import MAX_COUNTER
+from antipode._model.write_id import Opaque, Ordered, WriteId
 from antipode.shim import Capabilities, stores
-from antipode.store_servers import RegionStore
 from antipode.testing import isolated
 from antipode.testing.under_test import StoreUnderTest
-from antipode.wire import MAX_COUNTER
-from antipode.writeid import Opaque, Ordered, WriteId
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from antipode.barrier import barrier
-from antipode.operations import scope
-from antipode.result import BarrierIncomplete
+from antipode._engine.barrier import barrier
+from antipode._model.result import BarrierIncomplete
+from antipode._scope.operations import scope
 from antipode.testing.conformance.cases import Cases
 from antipode.testing.under_test import StoreUnderTest
 

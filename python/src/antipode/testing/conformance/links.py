@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from antipode.configuration import configure
-from antipode.lineage import Lineage
-from antipode.result import BarrierResult
+from antipode._facade.configuration import configure
+from antipode._model.lineage import Lineage
+from antipode._model.result import BarrierResult
+from antipode._model.verdict import Verdict
 from antipode.testing.conformance.cases import Cases, parked
 from antipode.testing.under_test import StoreUnderTest
-from antipode.verdict import Verdict
 
 _OUT_AFTER_S = 1.0
 

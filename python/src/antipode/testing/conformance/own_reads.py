@@ -8,16 +8,16 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from antipode.configuration import configure
-from antipode.errors import ConfigurationError
-from antipode.lineage import Lineage
-from antipode.observers import ReadNote, events
-from antipode.operations import scope
-from antipode.reading import reading
-from antipode.result import BarrierError, BarrierTimeout, BarrierUnproven
+from antipode._base.observers import ReadNote, events
+from antipode._facade.configuration import configure
+from antipode._model.errors import ConfigurationError
+from antipode._model.lineage import Lineage
+from antipode._model.result import BarrierError, BarrierTimeout, BarrierUnproven
+from antipode._model.write_id import WriteId
+from antipode._scope.operations import scope
+from antipode._scope.reading import reading
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import NotPossible, StoreUnderTest
-from antipode.writeid import WriteId
 
 _IN_VAIN = (BarrierTimeout, BarrierUnproven)
 _DEADLINE_S = 0.5

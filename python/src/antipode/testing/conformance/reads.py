@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from antipode import memory
-from antipode.barrier import barrier
-from antipode.configuration import configure
-from antipode.lineage import Lineage
-from antipode.operations import scope
-from antipode.reading import reading
-from antipode.result import BarrierTimeout, BarrierUnproven
+from antipode._engine.barrier import barrier
+from antipode._facade.configuration import configure
+from antipode._model.lineage import Lineage
+from antipode._model.result import BarrierTimeout, BarrierUnproven
+from antipode._model.write_id import Ordered, WriteId
+from antipode._scope.operations import scope
+from antipode._scope.reading import reading
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
-from antipode.writeid import Ordered, WriteId
 
 _FOREIGN = 300
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from antipode import discovery
-from antipode.configuration import configure
-from antipode.store_servers import RegionStore
+from antipode._engine import discovery
+from antipode._engine.store_servers import RegionStore
+from antipode._facade.configuration import configure
+from antipode._model.verdict import UnprovenKind, Verdict
 from antipode.testing import isolated
 from antipode.testing.conformance.cases import Cases, only, registered
 from antipode.testing.under_test import StoreUnderTest
-from antipode.verdict import UnprovenKind, Verdict
 
 _RECONNECT_S = 0.3
 

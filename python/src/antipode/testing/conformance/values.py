@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from antipode.configuration import configure
-from antipode.operations import scope
+from antipode._facade.configuration import configure
+from antipode._model.verdict import Verdict
+from antipode._model.wire import hashed_key
+from antipode._model.write_id import Opaque, Ordered
+from antipode._scope.operations import scope
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
-from antipode.verdict import Verdict
-from antipode.wire import hashed_key
-from antipode.writeid import Opaque, Ordered
 
 
 class Values(Cases):

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from antipode import observers
-from antipode.barrier import barrier, barrier_async
-from antipode.configuration import configure
-from antipode.lineage import Lineage
-from antipode.operations import scope
-from antipode.result import BarrierResult, BarrierTimeout
+from antipode._base import observers
+from antipode._engine.barrier import barrier, barrier_async
+from antipode._facade.configuration import configure
+from antipode._model.lineage import Lineage
+from antipode._model.result import BarrierResult, BarrierTimeout
+from antipode._model.verdict import UnprovenKind, Verdict
+from antipode._model.write_id import WriteId
+from antipode._scope.operations import scope
 from antipode.shim import Server, Visibility
 from antipode.testing.conformance.cases import Cases, only, parked, registered, unheard_of
 from antipode.testing.under_test import StoreUnderTest
-from antipode.verdict import UnprovenKind, Verdict
-from antipode.writeid import WriteId
 
 _CROWD = 2000
 _LINEAGES = 20

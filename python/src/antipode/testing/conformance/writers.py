@@ -8,16 +8,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from antipode.carry import carry
-from antipode.configuration import configure
-from antipode.errors import PendingWriteError, UnfitStoreError
-from antipode.lineage import EMPTY, Lineage
+from antipode._facade.configuration import configure
+from antipode._model.errors import PendingWriteError, UnfitStoreError
+from antipode._model.lineage import EMPTY, Lineage
+from antipode._model.wire import MAX_COUNTER
+from antipode._model.write_id import Opaque, Ordered, WriteId
+from antipode._scope.carry import carry
+from antipode._scope.operations import deserialize, scope, serialize
 from antipode.messages import message_scope
-from antipode.operations import deserialize, scope, serialize
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
-from antipode.wire import MAX_COUNTER
-from antipode.writeid import Opaque, Ordered, WriteId
 
 _WRITERS = 4
 _EACH = 25

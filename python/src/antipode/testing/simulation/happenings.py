@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from antipode.configuration import configure
-from antipode.pace import RETRY_S
+from antipode._engine.pace import RETRY_S
+from antipode._facade.configuration import configure
 from antipode.testing.simulation.actors import Scheduler
 from antipode.testing.simulation.oracles import Truth
 from antipode.testing.simulation.script import Event, Script

@@ -7,14 +7,14 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from antipode import free_path, pace, server
-from antipode.barrier_waits import BarrierWaits
-from antipode.need import Group, Need
-from antipode.pace import Pace
-from antipode.server import ServerPoller
-from antipode.settings import settings
+from antipode._base.settings import settings
+from antipode._engine import free_path, pace, server
+from antipode._engine.barrier_waits import BarrierWaits
+from antipode._engine.pace import Pace
+from antipode._engine.pending_wait import Group, Need
+from antipode._engine.server import ServerPoller
+from antipode._engine.wait_queue import Waiters
 from antipode.testing.simulation.actors import scheduler
-from antipode.waiters import Waiters
 
 Patches = Iterator[Any]
 _never: Final = lambda *_, **__: None  # noqa: E731

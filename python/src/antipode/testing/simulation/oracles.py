@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from antipode.discovery import CURRENT_S
-from antipode.judgement import _GONE
-from antipode.pace import CAP_S, RETRY_S, SAFETY_NET
-from antipode.result import BarrierResult, StoreResult
+from antipode._engine.discovery import CURRENT_S
+from antipode._engine.judgement import _GONE
+from antipode._engine.pace import CAP_S, RETRY_S, SAFETY_NET
+from antipode._engine.waiting import LOOK_S
+from antipode._model.result import BarrierResult, StoreResult
+from antipode._model.verdict import UnprovenKind, Verdict
 from antipode.testing.simulation.actors import FOREVER, Scheduler
 from antipode.testing.simulation.script import Call, Features
 from antipode.testing.simulation.world import Cluster, Node
-from antipode.verdict import UnprovenKind, Verdict
-from antipode.waiting import LOOK_S
 
 _LATE_S: Final = 0.01
 _NOTHING_S: Final = 1e-9

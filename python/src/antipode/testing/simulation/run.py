@@ -11,23 +11,25 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import antipode
-from antipode import announcement, free_path, logs, observers, plan
-from antipode.configuration import configure
-from antipode.discovery import REFRESH_S
-from antipode.lineage import Lineage
-from antipode.result import BarrierIncomplete, BarrierResult
-from antipode.scope import open_scope
-from antipode.server import ServerPoller
-from antipode.settings import reset_settings
+from antipode._base import logs, observers
+from antipode._base.settings import reset_settings
+from antipode._diagnostics import announcement
+from antipode._engine import free_path, plan
+from antipode._engine.discovery import REFRESH_S
+from antipode._engine.server import ServerPoller
+from antipode._engine.wait_queue import LINGER_S
+from antipode._facade.configuration import configure
+from antipode._model.lineage import Lineage
+from antipode._model.result import BarrierIncomplete, BarrierResult
+from antipode._scope.scope import open_scope
+from antipode._store.store import Registry, Store, join_store, replace_registry, twins_of
 from antipode.shim import StoreOptions
-from antipode.store import Registry, Store, join_store, replace_registry, twins_of
 from antipode.testing.simulation.actors import Scheduler, SimulationError, put_scheduler
 from antipode.testing.simulation.happenings import Happenings
 from antipode.testing.simulation.oracles import Finding
 from antipode.testing.simulation.script import Call, Script
 from antipode.testing.simulation.seams import SimulatedLoop
 from antipode.testing.simulation.shims import SHIMS
-from antipode.waiters import LINGER_S
 
 _PASS_S: Final = 2.0
 _BRISK_S: Final = 0.15

@@ -14,27 +14,27 @@ from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
-from antipode import (
+from antipode._engine import (
     barrier,
     branch_rounds,
     discovery,
     free_path,
-    need,
     pace,
+    pending_wait,
     plan,
     renewal,
     server,
-    store,
     store_servers,
     waiting,
 )
-from antipode.need import Group
-from antipode.server import ServerPoller
+from antipode._engine.pending_wait import Group
+from antipode._engine.server import ServerPoller
+from antipode._store import store
 from antipode.testing.simulation.actors import FOREVER, Actor, SimulationError, scheduler
 
 _MODULES: Final = (
     server,
-    need,
+    pending_wait,
     pace,
     waiting,
     free_path,

@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from antipode.epochs import judge_position
-from antipode.settings import settings
+from antipode._base.settings import settings
+from antipode._model.verdict import Verdict
+from antipode._model.write_id import Ordered, WriteId
+from antipode._store.epochs import judge_position
 from antipode.shim import NOT_YET, VISIBLE, Capabilities, Server, Shim, Visibility, Watch, not_yet
 from antipode.testing.simulation.actors import SimulationError, scheduler
 from antipode.testing.simulation.world import Channel, Node, deliver
-from antipode.verdict import Verdict
-from antipode.writeid import Ordered, WriteId
 
 SLOW_S: Final = 0.9
 """How long a question and an answer of a slow node are on their way, at most."""

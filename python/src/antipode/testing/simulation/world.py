@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from antipode._model.write_id import Ordered, WriteId
 from antipode.testing.simulation.actors import FOREVER, Actor, Scheduler
-from antipode.writeid import Ordered, WriteId
 
 NEVER: Final = -1e9
 KEYS: Final = 3

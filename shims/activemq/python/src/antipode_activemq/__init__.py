@@ -7,7 +7,7 @@ listeners' `on_message` runs in a scope of the message's own, filled from that h
 its queue by `barrier(on_timeout="redeliver")`.
 """
 
-from antipode.site import skip_packages
+from antipode.shim import skip_packages
 
 from antipode_activemq.listening import scope_of
 from antipode_activemq.marks import MARK_HEADER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from antipode.queue_messages import MessageDelivery
+from antipode.shim.queue_messages import MessageDelivery
 
 
 @dataclass(slots=True)

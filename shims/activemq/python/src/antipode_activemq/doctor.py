@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from antipode.administration import Finding, Level
-from antipode.tapped import TapMemory, TapRefusedError, refused_tap
+from antipode.shim.administration import Finding, Level
+from antipode.shim.tap import TapMemory, TapRefusedError, refused_tap
 
 from antipode_activemq import configuration
 from antipode_activemq.reader import TapReader

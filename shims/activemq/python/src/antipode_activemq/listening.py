@@ -6,12 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from antipode.errors import ConfigurationError
-from antipode.messages import message_scope
-from antipode.queue_messages import delivered, note_unstamped, say_redelivery
-from antipode.result import Redeliver
-from antipode.scope import Scope
-from antipode.settings import Mode
+from antipode import ConfigurationError, Mode, Redeliver, Scope, message_scope
+from antipode.shim.queue_messages import delivered, note_unstamped, say_redelivery
 
 from antipode_activemq.delivery import BrokerDelivery
 from antipode_activemq.marks import mark_of

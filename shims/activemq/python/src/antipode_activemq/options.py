@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from antipode.queue_messages import QueueOptions
+from antipode.shim.queue_messages import QueueOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import stomp
-from antipode.store import Write
-from antipode.writeid import Opaque
+from antipode import Opaque
+from antipode.shim import Write
 from stomp.exception import NotConnectedException
 
 LISTENER: Final = "\0antipode"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from antipode.administration import Step, Wanted
+from antipode.shim.administration import Step, Wanted
 
 from antipode_activemq import configuration
 from antipode_activemq.tap import PREFIX

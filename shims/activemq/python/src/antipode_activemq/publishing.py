@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
-from antipode import display, logs
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError, Opaque, WriteId
 from antipode.messages import HEADER, JMS_HEADER
-from antipode.queue_messages import carried_lineages, text_to_send
-from antipode.writeid import Opaque, WriteId
+from antipode.shim import display, logs
+from antipode.shim.queue_messages import carried_lineages, text_to_send
 
 from antipode_activemq.marks import MARK_HEADER
 from antipode_activemq.options import ConnectionOptions

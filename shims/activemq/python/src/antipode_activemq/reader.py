@@ -15,7 +15,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import stomp
-from antipode.tapped import TapMemory, TapRefusedError
+from antipode.shim.tap import TapMemory, TapRefusedError
 from stomp.exception import ConnectFailedException, StompException
 
 from antipode_activemq.marks import mark_of

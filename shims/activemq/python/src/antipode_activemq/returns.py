@@ -16,8 +16,8 @@ import time
 from typing import Any, Final
 from uuid import uuid4
 
-from antipode import logs
-from antipode.queue_messages import refuse_acknowledgement
+from antipode.shim import logs
+from antipode.shim.queue_messages import refuse_acknowledgement
 from stomp.exception import StompException
 
 from antipode_activemq.delivery import BrokerDelivery

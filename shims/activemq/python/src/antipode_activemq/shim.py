@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from antipode.tapped import KeptTapShim, ReadTap, TapMemory, TapSession
+from antipode.shim.tap import KeptTapShim, ReadTap, TapMemory, TapSession
 from stomp.exception import StompException
 
 from antipode_activemq import doctor, preparing

@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
 import stomp
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
 
 REMEMBERED: Final = 20_000
 """How many of the last messages a tap remembers by default: about 3 MB."""

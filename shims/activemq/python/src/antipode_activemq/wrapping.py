@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, Unpack, cast
 
-from antipode.errors import ConfigurationError
-from antipode.join import QUEUE_DEFAULTS, JoinOptions, QueueWrapOptions, with_options
-from antipode.queue_messages import part_options
-from antipode.store import Store, StoreOptions
-from antipode.tapped import Broker, join_tapped
+from antipode import ConfigurationError, Store
+from antipode.shim import StoreOptions
+from antipode.shim.join import QUEUE_DEFAULTS, JoinOptions, QueueWrapOptions, with_options
+from antipode.shim.queue_messages import part_options
+from antipode.shim.tap import Broker, join_tapped
 
 from antipode_activemq.connection import addresses_of, plain_of, wrapped
 from antipode_activemq.doctor import cure_of, probe

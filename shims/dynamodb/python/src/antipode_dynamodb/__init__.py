@@ -1,6 +1,6 @@
 """Antipode for DynamoDB: boto3 clients, resources and tables that record their writes, and barriers for its regions."""
 
-from antipode.site import skip_packages
+from antipode.shim import skip_packages
 
 from antipode_dynamodb.shim import DynamoDbShim
 from antipode_dynamodb.wrapping import register, wrap

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from antipode.hybrid_clock import NODE_BITS, PLACE_BITS
-from antipode.wire import MAX_COUNTER
-from antipode.writeid import Ordered
+from antipode import Ordered
+from antipode.shim import MAX_COUNTER, NODE_BITS, PLACE_BITS
 
 Item: TypeAlias = dict[str, Any]
 """An item as the low-level client has it: names to `{"S": …}`, `{"N": …}`…"""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from antipode.aws import code_of
-from antipode.objects import deleted_version
 from antipode.shim import Write
+from antipode.shim.aws import code_of
+from antipode.shim.objects import deleted_version
 from botocore.exceptions import ClientError
 
 from antipode_dynamodb import noting

@@ -6,12 +6,8 @@ import secrets
 from itertools import count
 from typing import Any, Final
 
-from antipode.hybrid_clock import NODE_BITS, HybridClock
-from antipode.objects import ObjectClient
-from antipode.observers import events
-from antipode.recent import Recent
-from antipode.shim import Server, Store, StoreOptions
-from antipode.wire import MAX_COUNTER
+from antipode.shim import MAX_COUNTER, NODE_BITS, HybridClock, Recent, Server, Store, StoreOptions, events
+from antipode.shim.objects import ObjectClient
 
 from antipode_dynamodb.attributes import place_of
 from antipode_dynamodb.plain import Conversion

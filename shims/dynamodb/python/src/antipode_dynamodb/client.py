@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode.aws import WrappedAwsClient
+from antipode.shim.aws import WrappedAwsClient
 
 from antipode_dynamodb import partiql
 from antipode_dynamodb.batches import write_batch, write_transaction

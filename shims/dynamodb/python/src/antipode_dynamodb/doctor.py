@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from antipode.administration import EpochRecord, Finding, Level, no_answer
-from antipode.aws import code_of
-from antipode.errors import ConfigurationError
-from antipode.hybrid_clock import place_number
+from antipode import ConfigurationError
+from antipode.shim import place_number
+from antipode.shim.administration import EpochRecord, Finding, Level, no_answer
+from antipode.shim.aws import code_of
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_dynamodb.attributes import TOMBSTONE

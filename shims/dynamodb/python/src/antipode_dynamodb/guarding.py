@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
-from antipode.writeid import Ordered
+from antipode import Ordered
 
 from antipode_dynamodb.attributes import (
     CHAIN,

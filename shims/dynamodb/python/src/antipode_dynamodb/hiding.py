@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode.followed_reads import quietly
-from antipode.read import Keys, Read
+from antipode.shim import Keys, Read, quietly
 
 from antipode_dynamodb import noting
 from antipode_dynamodb.attributes import (

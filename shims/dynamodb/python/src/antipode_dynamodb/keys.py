@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from antipode.wire import is_hashed
+from antipode.shim import is_hashed
 
 
 def key_octets(table: str, names: Sequence[str], attributes: Mapping[str, Any]) -> bytes:

@@ -6,9 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from antipode.read import ReadValue
-from antipode.recorder import GONE, THERE, Changed, noting, value_digest
-from antipode.shim import Write
+from antipode.shim import GONE, THERE, Changed, ReadValue, Write, noting, value_digest
 
 from antipode_dynamodb.attributes import TOMBSTONE, Item, identity_of, is_tombstone, stripped, version_of
 from antipode_dynamodb.binding import Binding

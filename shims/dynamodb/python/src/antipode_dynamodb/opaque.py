@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from antipode.objects import content_mark
-from antipode.writeid import Opaque
+from antipode import Opaque
+from antipode.shim.objects import content_mark
 
 from antipode_dynamodb.attributes import stripped
 

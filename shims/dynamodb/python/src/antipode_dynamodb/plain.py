@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
-from antipode.aws import copy_of
+from antipode.shim.aws import copy_of
 from boto3.dynamodb.transform import TransformationInjector, copy_dynamodb_params
 from botocore.endpoint import Endpoint
 from botocore.httpsession import URLLib3Session

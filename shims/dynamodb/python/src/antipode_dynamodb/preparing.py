@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from antipode.administration import Step, Wanted
+from antipode.shim.administration import Step, Wanted
 
 from antipode_dynamodb.attributes import TOMBSTONE
 from antipode_dynamodb.doctor import GRANT

@@ -7,13 +7,22 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from antipode.aws import code_of, status_of
-from antipode.errors import UnfitStoreError
-from antipode.hybrid_clock import HybridClock, place_number, seconds_of
-from antipode.objects import deletion_of, is_content
-from antipode.shim import VISIBLE, Capabilities, Server, Shim, UnprovenKind, Visibility, not_yet, unproven
-from antipode.store import Store
-from antipode.writeid import Opaque, Ordered, WriteId
+from antipode import Opaque, Ordered, Store, UnfitStoreError, WriteId
+from antipode.shim import (
+    VISIBLE,
+    Capabilities,
+    HybridClock,
+    Server,
+    Shim,
+    UnprovenKind,
+    Visibility,
+    not_yet,
+    place_number,
+    seconds_of,
+    unproven,
+)
+from antipode.shim.aws import code_of, status_of
+from antipode.shim.objects import deletion_of, is_content
 from botocore.exceptions import ClientError, HTTPClientError, NoCredentialsError
 
 from antipode_dynamodb import doctor, preparing

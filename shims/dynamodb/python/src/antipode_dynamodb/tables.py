@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from antipode import logs
+from antipode.shim import logs
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_dynamodb.attributes import TOMBSTONE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
 
 SCHEMES: Final = ("dynamodb", "dynamodb+http", "dynamodb+https")
 

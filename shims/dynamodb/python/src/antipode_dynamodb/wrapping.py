@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, Unpack, cast
 
-from antipode import logs
-from antipode.aws import code_of, copy_of, like, wrapped_class
-from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.join import ObjectWrapOptions, RegisterOptions, check_word, with_options
-from antipode.shim import Replicas, Store, StoreOptions, join_store
+from antipode import ConfigurationError, UnfitStoreError
+from antipode.shim import Replicas, Store, StoreOptions, join_store, logs
+from antipode.shim.aws import code_of, copy_of, like, wrapped_class
+from antipode.shim.join import ObjectWrapOptions, RegisterOptions, check_word, with_options
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_dynamodb.binding import Binding

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from antipode import logs
-from antipode.aws import attempts_before, code_of, is_refused
-from antipode.objects import deleted_version
-from antipode.shim import Write
+from antipode.shim import Write, logs
+from antipode.shim.aws import attempts_before, code_of, is_refused
+from antipode.shim.objects import deleted_version
 from botocore.exceptions import (
     ClientError,
     NoCredentialsError,

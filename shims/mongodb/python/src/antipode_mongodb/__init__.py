@@ -1,6 +1,6 @@
 """Antipode for MongoDB: PyMongo clients, sync and async, that record their writes, and barriers for their servers."""
 
-from antipode.site import skip_packages
+from antipode.shim import skip_packages
 
 from antipode_mongodb.shim import MongoShim
 from antipode_mongodb.wrapping import register, wrap

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from antipode.lineage import EMPTY, Lineage
+from antipode import EMPTY, Lineage
 from pymongo.asynchronous.change_stream import AsyncChangeStream
 from pymongo.asynchronous.command_cursor import AsyncCommandCursor
 from pymongo.synchronous.change_stream import ChangeStream

@@ -5,13 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any, Final
 
-from antipode import logs
-from antipode.errors import UnfitStoreError
-from antipode.hybrid_clock import HybridClock
-from antipode.lineage import Lineage
-from antipode.objects import ObjectClient
-from antipode.recent import Recent
-from antipode.shim import Server, Store, StoreOptions
+from antipode import Lineage, UnfitStoreError
+from antipode.shim import HybridClock, Recent, Server, Store, StoreOptions, logs
+from antipode.shim.objects import ObjectClient
 from pymongo.errors import PyMongoError
 
 from antipode_mongodb.flavour import Flavour, examine

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from antipode.both_ways import Steps
+from antipode.shim.both_ways import Steps
 from pymongo.errors import BulkWriteError, WriteError
 from pymongo.operations import DeleteMany, DeleteOne, InsertOne, ReplaceOne, UpdateMany, UpdateOne
 from pymongo.results import BulkWriteResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from antipode.both_ways import Steps
+from antipode.shim.both_ways import Steps
 
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.reading import DocumentRead

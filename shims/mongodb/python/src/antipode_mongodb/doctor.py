@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
-from antipode.administration import EpochRecord, Finding, Level, no_answer
-from antipode.errors import UnfitStoreError
+from antipode import UnfitStoreError
+from antipode.shim.administration import EpochRecord, Finding, Level, no_answer
 from pymongo.errors import OperationFailure, PyMongoError
 
 from antipode_mongodb import judging, marks, tombstones

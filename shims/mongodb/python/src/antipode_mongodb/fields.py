@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from antipode.writeid import Ordered
+from antipode import Ordered
 from bson.int64 import Int64
 
 VERSION: Final = "_apv"

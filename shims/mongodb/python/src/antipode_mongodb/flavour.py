@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from antipode.errors import UnfitStoreError
+from antipode import UnfitStoreError
 from bson.timestamp import Timestamp
 from pymongo.errors import AutoReconnect, ExecutionTimeout, OperationFailure
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from antipode.both_ways import BlockingCall, Steps
-from antipode.settings import settings
+from antipode import settings
 from antipode.shim import Write
+from antipode.shim.both_ways import BlockingCall, Steps
 from bson.objectid import ObjectId
 from pymongo.errors import BulkWriteError
 from pymongo.results import InsertManyResult, InsertOneResult

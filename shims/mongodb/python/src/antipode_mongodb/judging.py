@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from antipode import wire
-from antipode.objects import deletion_of, is_content
-from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
-from antipode.writeid import Opaque, Ordered, WriteId
+from antipode import Opaque, Ordered, WriteId
+from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven, wire
+from antipode.shim.objects import deletion_of, is_content
 from bson.timestamp import Timestamp
 from pymongo.errors import ExecutionTimeout, OperationFailure
 

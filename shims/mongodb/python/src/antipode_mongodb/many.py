@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from antipode.both_ways import BlockingCall, Steps
 from antipode.shim import Write
+from antipode.shim.both_ways import BlockingCall, Steps
 from pymongo.errors import PyMongoError
 from pymongo.results import DeleteResult, UpdateResult
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from antipode.administration import SETTLED, not_at_primary, not_ended
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.administration import SETTLED, not_at_primary, not_ended
 from pymongo import ReadPreference, WriteConcern
 from pymongo.errors import NotPrimaryError
 from pymongo.read_concern import ReadConcern

@@ -11,9 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import bson
-from antipode.read import ReadValue
-from antipode.recorder import GONE, THERE, Changed, noting, value_digest
-from antipode.shim import Write
+from antipode.shim import GONE, THERE, Changed, ReadValue, Write, noting, value_digest
 from bson.codec_options import CodecOptions
 from bson.datetime_ms import DatetimeMS
 from bson.regex import Regex

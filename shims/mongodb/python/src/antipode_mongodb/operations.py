@@ -7,10 +7,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from antipode.both_ways import BlockingCall, Steps
-from antipode.lineage import EMPTY, Lineage
-from antipode.read import ReadValue
-from antipode.shim import Write
+from antipode import EMPTY, Lineage
+from antipode.shim import ReadValue, Write
+from antipode.shim.both_ways import BlockingCall, Steps
 from bson.objectid import ObjectId
 from pymongo.collection import Collection, ReturnDocument
 from pymongo.operations import InsertOne, ReplaceOne, UpdateMany, UpdateOne

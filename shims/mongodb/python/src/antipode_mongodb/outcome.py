@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from antipode import logs
-from antipode.shim import Write
+from antipode.shim import Write, logs
 from bson.errors import BSONError
 from pymongo.errors import (
     BulkWriteError,

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from antipode.both_ways import BlockingCall, Steps
-from antipode.errors import UnfitStoreError
-from antipode.scope import current_scope
+from antipode import Ordered, UnfitStoreError, current_scope
 from antipode.shim import Write
-from antipode.writeid import Ordered
+from antipode.shim.both_ways import BlockingCall, Steps
 from pymongo.errors import ConfigurationError, OperationFailure
 from pymongo.write_concern import WriteConcern
 

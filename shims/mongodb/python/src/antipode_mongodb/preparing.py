@@ -7,8 +7,8 @@ from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
-from antipode.administration import Step, Wanted
-from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode import ConfigurationError, UnfitStoreError
+from antipode.shim.administration import Step, Wanted
 from pymongo.errors import OperationFailure
 
 from antipode_mongodb import tombstones

@@ -7,14 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 import bson
-from antipode.both_ways import BlockingCall, Steps
-from antipode.errors import UnfitStoreError
-from antipode.lineage import EMPTY, Lineage
-from antipode.objects import content_mark
-from antipode.read import Read
-from antipode.settings import Mode
-from antipode.verdict import unproven
-from antipode.writeid import Opaque, WriteId
+from antipode import EMPTY, Lineage, Mode, Opaque, UnfitStoreError, WriteId
+from antipode.shim import Read, unproven
+from antipode.shim.both_ways import BlockingCall, Steps
+from antipode.shim.objects import content_mark
 from bson.codec_options import CodecOptions
 from bson.errors import BSONError
 

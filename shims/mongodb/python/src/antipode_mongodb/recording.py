@@ -9,10 +9,9 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from antipode.both_ways import Steps, run, run_async
-from antipode.lineage import EMPTY, Lineage
-from antipode.read import ReadValue
-from antipode.shim import refuse_making
+from antipode import EMPTY, Lineage
+from antipode.shim import ReadValue, refuse_making
+from antipode.shim.both_ways import Steps, run, run_async
 from pymongo.asynchronous.cursor import AsyncCursor
 from pymongo.read_concern import ReadConcern
 from pymongo.synchronous.cursor import Cursor

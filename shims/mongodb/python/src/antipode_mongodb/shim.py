@@ -7,11 +7,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, ClassVar, Final
 
-from antipode.errors import UnfitStoreError
-from antipode.hybrid_clock import HybridClock
-from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility, not_yet, unproven
-from antipode.store import Store
-from antipode.writeid import Ordered, WriteId
+from antipode import Ordered, Store, UnfitStoreError, WriteId
+from antipode.shim import Capabilities, HybridClock, Server, Shim, UnprovenKind, Visibility, not_yet, unproven
 from pymongo.errors import AutoReconnect, ConnectionFailure, OperationFailure
 
 from antipode_mongodb import doctor, judging, marks, preparing

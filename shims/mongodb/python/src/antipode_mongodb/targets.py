@@ -7,8 +7,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pymongo
-from antipode.administration import without_credentials
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.administration import without_credentials
 from pymongo.asynchronous.mongo_client import AsyncMongoClient
 from pymongo.errors import PyMongoError
 from pymongo.topology_description import TOPOLOGY_TYPE

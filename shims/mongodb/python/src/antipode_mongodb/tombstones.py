@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from antipode.writeid import Ordered
+from antipode import Ordered
 from pymongo.errors import OperationFailure
 
 from antipode_mongodb.fields import stored, version_of

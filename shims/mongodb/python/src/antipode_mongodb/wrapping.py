@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal, TypeVar, Unpack, cast
 
-from antipode.errors import UnfitStoreError
-from antipode.join import ObjectWrapOptions, RegisterOptions, check_word, with_options
+from antipode import UnfitStoreError
 from antipode.shim import Replicas, Store, StoreOptions, join_store
+from antipode.shim.join import ObjectWrapOptions, RegisterOptions, check_word, with_options
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.collection import Collection

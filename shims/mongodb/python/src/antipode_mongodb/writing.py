@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from antipode.both_ways import BlockingCall, Steps
-from antipode.objects import deleted_version
+from antipode import Ordered
 from antipode.shim import Write
-from antipode.writeid import Ordered
+from antipode.shim.both_ways import BlockingCall, Steps
+from antipode.shim.objects import deleted_version
 from bson.codec_options import CodecOptions
 from pymongo.collection import ReturnDocument
 from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError, WriteError

@@ -9,7 +9,7 @@ antipode_mysql.register("blog-posts", replicas=["mysql://app@b1"], fresh_server_
 antipode.barrier(timeout=1.0)                                                 # waits for them
 """
 
-from antipode.site import skip_packages
+from antipode.shim import skip_packages
 
 from antipode_mysql.shim import MySQLShim
 from antipode_mysql.wrapping import register, wrap

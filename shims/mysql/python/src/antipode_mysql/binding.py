@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from antipode import logs
-from antipode.join import tell_silence
-from antipode.read import WrappedClient
-from antipode.shim import Server
-from antipode.store import Store, StoreOptions
+from antipode import Store
+from antipode.shim import Server, StoreOptions, WrappedClient, logs
+from antipode.shim.join import tell_silence
 
 from antipode_mysql import probe
 from antipode_mysql.probe import Facts

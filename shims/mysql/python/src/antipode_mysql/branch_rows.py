@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pymysql
-from antipode.branch_writer import ReadOnlyError, RowWriter
-from antipode.errors import UnfitStoreError
+from antipode import Store, UnfitStoreError
 from antipode.shim import Server
-from antipode.store import Store
+from antipode.shim.branch_writer import ReadOnlyError, RowWriter
 from pymysql.constants import ER
 
 TABLE: Final = "antipode.branches"

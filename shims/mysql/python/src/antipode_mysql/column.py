@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from antipode.at_rest import text_at_rest
-from antipode.lineage import EMPTY, Lineage
+from antipode import EMPTY, Lineage
+from antipode.shim import text_at_rest
 
 NAME: Final = "antipode_lineage"
 """The column's name, and the session variable's."""

@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
-from antipode.both_ways import Steps, awaited, run_async
 from antipode.shim import refuse_making
+from antipode.shim.both_ways import Steps, awaited, run_async
 from mysql.connector.aio.connection import MySQLConnection
 from mysql.connector.aio.pooling import MySQLConnectionPool, PooledMySQLConnection
 

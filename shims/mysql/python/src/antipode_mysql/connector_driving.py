@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from antipode.both_ways import Steps
+from antipode.shim.both_ways import Steps
 from mysql.connector.constants import ClientFlag, ServerCmd
 from mysql.connector.errors import Error, OperationalError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
 from mysql.connector import aio
 from mysql.connector.abstracts import MySQLConnectionAbstract
 from mysql.connector.connection import MySQLConnection

@@ -7,8 +7,8 @@ from contextlib import closing, suppress
 from typing import Any, Final
 
 import pymysql
-from antipode.administration import SETTLED, EpochRecord, Finding, Level, no_answer, not_at_primary, not_ended
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.administration import SETTLED, EpochRecord, Finding, Level, no_answer, not_at_primary, not_ended
 
 from antipode_mysql import branch_rows, probe
 from antipode_mysql.gtid_sets import GREATEST, server_of

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
-from antipode.both_ways import Steps, run
+from antipode.shim.both_ways import Steps, run
 
 from antipode_mysql.recorder import IN_TRANSACTION, Call, Recorder
 from antipode_mysql.statements import Kind

@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from antipode import sqlalchemy_sessions
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim import sqlalchemy_sessions
 from pymysql.constants import CLIENT
 from sqlalchemy import Engine, create_engine, event
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from antipode import Ordered, WriteId
 from antipode.shim import Visibility
-from antipode.writeid import Ordered, WriteId
 
 
 class Wanted(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from antipode.writeid import Ordered
+from antipode import Ordered
 
 _MOST: Final = 2**32 - 1
 """The greatest domain, and server id: the server's own wait refuses what is greater."""

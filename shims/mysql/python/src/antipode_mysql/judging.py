@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from antipode import Ordered, WriteId
 from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
-from antipode.writeid import Ordered, WriteId
 
 from antipode_mysql.flavour import Look, Wanted
 from antipode_mysql.gtids import State, parse_epoch

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from antipode import Ordered, Verdict, WriteId
 from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
-from antipode.verdict import Verdict
-from antipode.writeid import Ordered, WriteId
 
 from antipode_mysql.flavour import Look, Wanted
 from antipode_mysql.gtid_sets import GREATEST, GtidSet, epoch_of, is_epoch, server_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from antipode.writeid import Ordered
+from antipode import Ordered
 
 from antipode_mysql import membership
 from antipode_mysql.flavour import Answer, Flavour, Look, Wanted

@@ -8,8 +8,8 @@ from contextlib import closing
 from typing import Any, Final
 
 import pymysql
-from antipode.administration import Step, Wanted
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.administration import Step, Wanted
 
 from antipode_mysql import branch_rows, column
 from antipode_mysql.session import MARKS

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, Final
 
 import pymysql
-from antipode.both_ways import run
 from antipode.shim import refuse_making
+from antipode.shim.both_ways import run
 from pymysql.connections import MySQLResult
 from pymysql.constants import CLIENT, COMMAND
 

@@ -9,11 +9,8 @@ import re
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
-from antipode.at_rest import lineage_beside
-from antipode.reading import current_reading
-from antipode.scope import Scope, current_scope
-from antipode.store import Write
-from antipode.writeid import Ordered, WriteId
+from antipode import Ordered, Scope, WriteId, current_scope
+from antipode.shim import Write, current_reading, lineage_beside
 
 from antipode_mysql import column
 from antipode_mysql.binding import Binding

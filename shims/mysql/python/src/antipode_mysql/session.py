@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 import pymysql
-from antipode.wire import MAX_COUNTER
+from antipode.shim import MAX_COUNTER
 from pymysql.constants import COMMAND, ER
 
 from antipode_mysql import probe

@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pymysql
-from antipode.branch_table import BranchTable
-from antipode.branch_writer import TIMEOUT_S
-from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility
-from antipode.store import Store
-from antipode.verdict import Verdict
-from antipode.writeid import WriteId
+from antipode import Store, Verdict, WriteId
+from antipode.shim import BranchTable, Capabilities, Server, Shim, UnprovenKind, Visibility
+from antipode.shim.branch_writer import TIMEOUT_S
 
 from antipode_mysql import branch_rows, doctor, preparing
 from antipode_mysql.flavour import Look

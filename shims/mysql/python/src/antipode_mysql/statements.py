@@ -10,7 +10,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from antipode.sql_octets import may_hold_pairs
+from antipode.shim.sql_octets import may_hold_pairs
 
 
 class Kind(Enum):

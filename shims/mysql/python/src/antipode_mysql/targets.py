@@ -9,9 +9,9 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pymysql
-from antipode.administration import without_credentials
-from antipode.errors import ConfigurationError
-from antipode.poller import is_connected
+from antipode import ConfigurationError
+from antipode.shim import is_connected
+from antipode.shim.administration import without_credentials
 
 SCHEMES: Final = ("mariadb", "mysql")
 DRIVERS: Final = ("", "pymysql", "mysqlconnector")

@@ -6,13 +6,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from antipode.at_rest import lineage_at_rest
-from antipode.both_ways import Steps
-from antipode.read import Read, ReadValue
-from antipode.shim import unproven
-from antipode.verdict import Verdict, Visibility, not_yet
-from antipode.waiting import LOOK_S
-from antipode.writeid import Ordered, WriteId
+from antipode import Ordered, Verdict, WriteId
+from antipode.shim import LOOK_S, Read, ReadValue, Visibility, lineage_at_rest, not_yet, unproven
+from antipode.shim.both_ways import Steps
 
 from antipode_mysql import column
 from antipode_mysql.binding import Binding

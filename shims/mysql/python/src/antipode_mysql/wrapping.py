@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar, Unpack
 
 import pymysql
-from antipode.errors import UnfitStoreError
-from antipode.join import JoinOptions, WrapOptions, check_word, flags, with_options
+from antipode import UnfitStoreError
 from antipode.shim import Replicas, Store, StoreOptions, join_store
+from antipode.shim.join import JoinOptions, WrapOptions, check_word, flags, with_options
 
 from antipode_mysql import pymysql_client
 from antipode_mysql.binding import Binding, facts_of

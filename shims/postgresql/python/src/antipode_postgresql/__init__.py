@@ -8,7 +8,7 @@ antipode_postgresql.register("posts", replicas=["postgresql://b1/blog", "postgre
 antipode.barrier(timeout=1.0)                                                      # waits for both
 """
 
-from antipode.site import skip_packages
+from antipode.shim import skip_packages
 
 from antipode_postgresql.shim import PostgresqlShim
 from antipode_postgresql.wrapping import register, wrap

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from antipode import logs
-from antipode.read import WrappedClient
-from antipode.store import Store, StoreOptions
+from antipode import Store
+from antipode.shim import StoreOptions, WrappedClient, logs
 
 from antipode_postgresql.statements import Kind, classify
 

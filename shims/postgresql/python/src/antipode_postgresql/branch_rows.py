@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from antipode.branch_writer import TIMEOUT_S, ReadOnlyError, RowWriter
-from antipode.errors import UnfitStoreError
+from antipode import Store, UnfitStoreError
 from antipode.shim import Server
-from antipode.store import Store
+from antipode.shim.branch_writer import TIMEOUT_S, ReadOnlyError, RowWriter
 from psycopg import OperationalError
 
 from antipode_postgresql.session import Refused, Session

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from antipode.at_rest import lineage_beside, text_at_rest
-from antipode.scope import current_scope
-from antipode.store import Write
+from antipode import current_scope
+from antipode.shim import Write, lineage_beside, text_at_rest
 from psycopg import generators, pq
 from psycopg.errors import error_from_result
 

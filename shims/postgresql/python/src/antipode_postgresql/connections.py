@@ -7,9 +7,9 @@ from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from typing import Any, Final
 
 import psycopg
-from antipode.both_ways import Steps, run, run_async
-from antipode.lineage import EMPTY, Lineage
-from antipode.read import PLAIN
+from antipode import EMPTY, Lineage
+from antipode.shim import PLAIN
+from antipode.shim.both_ways import Steps, run, run_async
 from psycopg._server_cursor_base import ServerCursorMixin
 
 from antipode_postgresql.binding import Binding

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
-from antipode.administration import Finding, Level
+from antipode.shim.administration import Finding, Level
 
 from antipode_postgresql import branch_rows, ownership
 from antipode_postgresql.looking import Look

@@ -7,8 +7,7 @@ import copy
 import inspect
 from typing import Any
 
-from antipode import sqlalchemy_sessions
-from antipode.shim import refuse_making
+from antipode.shim import refuse_making, sqlalchemy_sessions
 from sqlalchemy.engine import Engine, create_engine
 
 from antipode_postgresql.connections import record

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from antipode.otel_context import current_context
-from antipode.reading import current_reading, reading_in
-from antipode.store import Write
-from antipode.writeid import Ordered, WriteId
+from antipode import Ordered, WriteId
+from antipode.shim import Write, current_context, current_reading, reading_in
 from psycopg import Error, OperationalError, generators, pq
 
 from antipode_postgresql.binding import Binding

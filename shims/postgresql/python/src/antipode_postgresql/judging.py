@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from antipode import Verdict
 from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
-from antipode.verdict import Verdict
 
 from antipode_postgresql.positions import Epoch, epoch_of, lsn_of, number_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 from weakref import WeakSet
 
-from antipode.store import note_marks
+from antipode.shim import note_marks
 from psycopg import pq
 
 from antipode_postgresql.binding import Binding

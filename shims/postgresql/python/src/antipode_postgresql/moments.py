@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from antipode.lineage import EMPTY, Lineage
+from antipode import EMPTY, Lineage
 
 from antipode_postgresql.statements import bare
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any, Final
 
-from antipode.administration import SETTLED, EpochRecord
+from antipode.shim.administration import SETTLED, EpochRecord
 
 from antipode_postgresql.looking import Look
 from antipode_postgresql.positions import Epoch, epoch_of

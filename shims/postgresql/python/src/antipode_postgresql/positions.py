@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from antipode.writeid import Ordered
+from antipode import Ordered
 
 PAGE: Final = 8192
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from antipode.administration import Step, Wanted
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.administration import Step, Wanted
 
 from antipode_postgresql import branch_rows, ownership, schema
 from antipode_postgresql.session import Refused, Session

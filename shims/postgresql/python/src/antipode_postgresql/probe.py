@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from antipode import logs
+from antipode.shim import logs
 from psycopg import OperationalError
 
 from antipode_postgresql.schema import may_call

@@ -6,13 +6,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from antipode.at_rest import lineage_at_rest
-from antipode.lineage import EMPTY, Lineage
-from antipode.read import Keys, Read, ReadValue
-from antipode.shim import Server
-from antipode.verdict import UnprovenKind, Verdict, Visibility, not_yet, unproven
-from antipode.waiting import LOOK_S
-from antipode.writeid import WriteId
+from antipode import EMPTY, Lineage, UnprovenKind, Verdict, WriteId
+from antipode.shim import LOOK_S, Keys, Read, ReadValue, Server, Visibility, lineage_at_rest, not_yet, unproven
 from psycopg import OperationalError, pq
 
 from antipode_postgresql.column import COLUMN

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
-from antipode.errors import ConfigurationError
-from antipode.lineage import EMPTY
+from antipode import EMPTY, ConfigurationError
 from antipode.shim import refuse_making
 from psycopg import AsyncConnection, pq
 from psycopg._preparing import Prepare

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from antipode.store import Write
-from antipode.writeid import Ordered
+from antipode import Ordered
+from antipode.shim import Write
 from psycopg import pq
 
 from antipode_postgresql.packets import Results, place_of

@@ -7,11 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import psycopg
-from antipode.branch_table import BranchTable
-from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
-from antipode.store import Store
-from antipode.verdict import UnprovenKind, Verdict
-from antipode.writeid import Ordered, WriteId
+from antipode import Ordered, Store, UnprovenKind, Verdict, WriteId
+from antipode.shim import BranchTable, Capabilities, Server, Shim, Visibility, unproven
 
 from antipode_postgresql import branch_rows, doctor, operating, preparing
 from antipode_postgresql.judging import Seen, judge

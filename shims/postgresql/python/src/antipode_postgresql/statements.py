@@ -11,7 +11,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from antipode.sql_octets import may_hold_pairs
+from antipode.shim.sql_octets import may_hold_pairs
 
 
 class Kind(Enum):

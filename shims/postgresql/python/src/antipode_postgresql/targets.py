@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
-from antipode.administration import without_credentials
-from antipode.errors import ConfigurationError
-from antipode.poller import is_connected
+from antipode import ConfigurationError
+from antipode.shim import is_connected
+from antipode.shim.administration import without_credentials
 from psycopg import Connection, ProgrammingError, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 

@@ -10,11 +10,9 @@ from contextlib import suppress
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Unpack
 
 import psycopg
-from antipode import logs
-from antipode.errors import UnfitStoreError
-from antipode.join import RegisterOptions, WrapOptions, check_word, flags, tell_silence, with_options
-from antipode.shim import Replicas, Store, StoreOptions, join_store
-from antipode.store import note_marks
+from antipode import UnfitStoreError
+from antipode.shim import Replicas, Store, StoreOptions, join_store, logs, note_marks
+from antipode.shim.join import RegisterOptions, WrapOptions, check_word, flags, tell_silence, with_options
 
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.connections import record

@@ -7,7 +7,7 @@ it consumes runs in a scope of its own, filled from that header, and may go back
 `barrier(on_timeout="redeliver")`.
 """
 
-from antipode.site import skip_packages
+from antipode.shim import skip_packages
 
 from antipode_rabbitmq.consuming import scope_of
 from antipode_rabbitmq.marks import MARK_HEADER

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import aio_pika.abc
 from aio_pika.message import IncomingMessage, ProcessContext
-from antipode.queue_messages import (
+from antipode import Redeliver, Scope
+from antipode.shim.queue_messages import (
     MessageDelivery,
     delivered,
     redeliver_of,
     refuse_acknowledgement,
     say_redelivery,
 )
-from antipode.result import Redeliver
-from antipode.scope import Scope
 
 from antipode_rabbitmq.answers import came
 from antipode_rabbitmq.consuming import delivery_of, note

@@ -7,8 +7,8 @@ import re
 from collections.abc import Hashable
 from typing import Any, Final
 
-from antipode.questions import Questions, join_message
-from antipode.queue_messages import note_unstamped
+from antipode.shim import Questions, join_message
+from antipode.shim.queue_messages import note_unstamped
 
 from antipode_rabbitmq.options import ChannelOptions, headers_of
 

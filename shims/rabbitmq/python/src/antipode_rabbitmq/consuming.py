@@ -7,12 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from antipode.errors import ConfigurationError
-from antipode.messages import message_scope
-from antipode.queue_messages import MessageDelivery, delivered, note_unstamped, say_redelivery
-from antipode.result import Redeliver
-from antipode.scope import Scope
-from antipode.settings import Mode
+from antipode import ConfigurationError, Mode, Redeliver, Scope, message_scope
+from antipode.shim.queue_messages import MessageDelivery, delivered, note_unstamped, say_redelivery
 
 from antipode_rabbitmq.answers import came, consuming
 from antipode_rabbitmq.marks import mark_of

@@ -7,8 +7,8 @@ from contextlib import closing
 from typing import Final
 
 import pika
-from antipode.administration import Finding, Level
-from antipode.tapped import TapRefusedError, refused_tap
+from antipode.shim.administration import Finding, Level
+from antipode.shim.tap import TapRefusedError, refused_tap
 
 from antipode_rabbitmq.memory import StreamMemory
 from antipode_rabbitmq.reader import TapReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from antipode.tapped import TapMemory
+from antipode.shim.tap import TapMemory
 
 _PLACES: Final = 1024
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from antipode.queue_messages import QueueOptions
+from antipode.shim.queue_messages import QueueOptions
 
 OnNoRoom = Literal["send", "raise"]
 

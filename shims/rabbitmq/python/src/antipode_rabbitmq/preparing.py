@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 import pika
-from antipode.administration import Step, Wanted
+from antipode.shim.administration import Step, Wanted
 
 from antipode_rabbitmq.tap import Tap, declare_tap
 

@@ -8,17 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
-from antipode import display, logs
-from antipode.errors import ConfigurationError
-from antipode.lineage import EMPTY
+from antipode import EMPTY, ConfigurationError, Opaque, WriteId, current_scope
 from antipode.messages import HEADER, JMS_HEADER
-from antipode.observers import events
-from antipode.questions import Asking
-from antipode.queue_messages import carried_lineages, text_to_send
-from antipode.scope import current_scope
-from antipode.store import Write
-from antipode.trust import Purpose, outgoing_text, trust_settings
-from antipode.writeid import Opaque, WriteId
+from antipode.shim import Asking, Purpose, Write, display, events, logs, outgoing_text, trust_settings
+from antipode.shim.queue_messages import carried_lineages, text_to_send
 from pika.exceptions import ChannelWrongStateError, ConnectionWrongStateError, UnroutableError
 from pika.spec import BasicProperties
 

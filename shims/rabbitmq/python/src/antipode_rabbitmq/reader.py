@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pika
-from antipode.tapped import TapRefusedError
+from antipode.shim.tap import TapRefusedError
 from pika.exceptions import (
     AMQPError,
     AuthenticationError,

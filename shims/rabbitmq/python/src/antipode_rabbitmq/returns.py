@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode.queue_messages import MessageDelivery, refuse_acknowledgement
-from antipode.recent import Recent
+from antipode.shim import Recent
+from antipode.shim.queue_messages import MessageDelivery, refuse_acknowledgement
 from pika.exceptions import AMQPError
 
 _MOST_RETURNING: Final = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from antipode.tapped import KeptTapShim, ReadTap, TapSession
+from antipode.shim.tap import KeptTapShim, ReadTap, TapSession
 from pika.exceptions import AMQPConnectionError
 
 from antipode_rabbitmq import doctor, preparing

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from antipode.store import Write
-from antipode.writeid import Opaque
+from antipode import Opaque
+from antipode.shim import Write
 
 
 class Transaction:

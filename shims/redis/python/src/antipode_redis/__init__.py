@@ -7,7 +7,7 @@ antipode_redis.register("blog-posts", replicas=["redis://b1", "redis://b2"])   #
 antipode.barrier(timeout=1.0)                                                  # waits for both
 """
 
-from antipode.site import skip_packages
+from antipode.shim import skip_packages
 
 from antipode_redis.marks import Mark
 from antipode_redis.shim import RedisShim

@@ -8,14 +8,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from antipode import logs
-from antipode.errors import ConfigurationError
-from antipode.lineage import Lineage
-from antipode.pending import notes_sites
-from antipode.read import WrappedClient
-from antipode.settings import settings_generation
-from antipode.shim import Server
-from antipode.store import Store, StoreOptions
+from antipode import ConfigurationError, Lineage, Store
+from antipode.shim import Server, StoreOptions, WrappedClient, logs, notes_sites, settings_generation
 from redis.asyncio.connection import AbstractConnection
 
 from antipode_redis.commands import Kind, answers, classify, command_name

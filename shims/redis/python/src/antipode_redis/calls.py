@@ -6,18 +6,20 @@ from asyncio import _get_running_loop as _running_loop
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from antipode import logs
-from antipode.at_rest import lineage_beside
-from antipode.lineage import EMPTY, Lineage
-from antipode.lost_writes import begun_outside
-from antipode.otel_context import current_context
-from antipode.pending import current_task, noted_site
-from antipode.reading import current_reading, reading_in
-from antipode.recorder import note_write
-from antipode.scope import current_scope
-from antipode.scope_context import scope_in
-from antipode.store import Write
-from antipode.writeid import Ordered, WriteId
+from antipode import EMPTY, Lineage, Ordered, WriteId, current_scope
+from antipode.shim import (
+    Write,
+    begun_outside,
+    current_context,
+    current_reading,
+    current_task,
+    lineage_beside,
+    logs,
+    note_write,
+    noted_site,
+    reading_in,
+    scope_in,
+)
 from redis.exceptions import BusyLoadingError, NoPermissionError, NoScriptError, ReadOnlyError, ResponseError
 
 from antipode_redis.binding import Binding

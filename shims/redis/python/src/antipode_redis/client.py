@@ -9,8 +9,8 @@ from typing import Any
 
 import redis
 import redis.asyncio
-from antipode.both_ways import Steps, run, run_async
-from antipode.lineage import EMPTY, Lineage
+from antipode import EMPTY, Lineage
+from antipode.shim.both_ways import Steps, run, run_async
 from redis.client import NEVER_DECODE
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError

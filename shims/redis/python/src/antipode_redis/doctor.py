@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any, Final
 
-from antipode.administration import EpochRecord, Finding, Level, no_answer, not_at_primary, not_ended
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.administration import EpochRecord, Finding, Level, no_answer, not_at_primary, not_ended
 
 from antipode_redis import branch_rows, marks
 from antipode_redis.info import EPOCH_DIGITS, Replication

@@ -9,14 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from antipode import logs
-from antipode.at_rest import lineage_at_rest
-from antipode.envelope import Opened, close_envelope, open_envelope
-from antipode.errors import ConfigurationError
-from antipode.lineage import EMPTY, Lineage
-from antipode.observers import events
-from antipode.store import StoreOptions
-from antipode.trust import Direction
+from antipode import EMPTY, ConfigurationError, Lineage
+from antipode.shim import Direction, Opened, StoreOptions, close_envelope, events, lineage_at_rest, logs, open_envelope
 from redis.exceptions import DataError
 
 from antipode_redis.commands import command_name

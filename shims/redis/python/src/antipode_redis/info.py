@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from antipode.writeid import Ordered
+from antipode import Ordered
 
 EPOCH_DIGITS: Final = 16
 """So many hex digits of a replication id name an epoch."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from antipode.epochs import judge_position
-from antipode.shim import Visibility, not_yet, unproven
-from antipode.verdict import Verdict
-from antipode.writeid import Ordered, WriteId
+from antipode import Ordered, Verdict, WriteId
+from antipode.shim import Visibility, judge_position, not_yet, unproven
 
 from antipode_redis.info import Replication
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from antipode.both_ways import Steps
-from antipode.lineage import Lineage
+from antipode import Lineage
+from antipode.shim.both_ways import Steps
 from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 

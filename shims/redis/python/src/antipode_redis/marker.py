@@ -14,12 +14,8 @@ import time
 import weakref
 from typing import Any, Final
 
-from antipode import logs
-from antipode.background import Background, Bell
-from antipode.observers import events
-from antipode.settings import settings
-from antipode.store import note_marks
-from antipode.writeid import Ordered
+from antipode import Ordered, settings
+from antipode.shim import Background, Bell, events, logs, note_marks
 
 from antipode_redis import marks
 from antipode_redis.info import EPOCH_DIGITS

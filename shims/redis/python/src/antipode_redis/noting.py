@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from antipode.read import ReadValue
-from antipode.recorder import GONE, Changed, noting, value_digest
+from antipode.shim import GONE, Changed, ReadValue, noting, value_digest
 
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall

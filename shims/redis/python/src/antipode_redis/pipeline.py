@@ -7,10 +7,9 @@ from typing import Any
 
 import redis.asyncio.client
 import redis.client
-from antipode.both_ways import Steps, run, run_async
-from antipode.errors import AntipodeError
-from antipode.lineage import EMPTY
-from antipode.read import PLAIN
+from antipode import EMPTY, AntipodeError
+from antipode.shim import PLAIN
+from antipode.shim.both_ways import Steps, run, run_async
 from redis.exceptions import RedisError, ResponseError, WatchError
 
 from antipode_redis.binding import Binding

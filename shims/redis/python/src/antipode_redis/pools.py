@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import redis.asyncio.client
 import redis.client
-from antipode.errors import ConfigurationError
-from antipode.scope import current_scope
+from antipode import ConfigurationError, current_scope
 from antipode.shim import refuse_making
 
 from antipode_redis.binding import Binding

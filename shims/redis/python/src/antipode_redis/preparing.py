@@ -7,8 +7,8 @@ from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
-from antipode.administration import Step, Wanted
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.administration import Step, Wanted
 
 from antipode_redis import branch_rows, marks
 from antipode_redis.probe import RIGHTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from antipode import logs
+from antipode.shim import logs
 
 from antipode_redis.info import QUESTION, Replication, parse
 from antipode_redis.resp import ServerError, pack

@@ -9,14 +9,9 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from antipode.at_rest import lineage_at_rest
-from antipode.both_ways import Steps
-from antipode.errors import AntipodeError
-from antipode.lineage import EMPTY, Lineage
-from antipode.read import Read, ReadValue
-from antipode.verdict import Verdict, Visibility, not_yet
-from antipode.waiting import LOOK_S
-from antipode.writeid import Ordered, WriteId
+from antipode import EMPTY, AntipodeError, Lineage, Ordered, Verdict, WriteId
+from antipode.shim import LOOK_S, Read, ReadValue, Visibility, lineage_at_rest, not_yet
+from antipode.shim.both_ways import Steps
 from redis.exceptions import NoPermissionError, ResponseError
 
 from antipode_redis import field

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from antipode.at_rest import lineage_at_rest, text_at_rest
-from antipode.errors import ConfigurationError
-from antipode.lineage import EMPTY
-from antipode.read import Read
-from antipode.scope import current_scope
-from antipode.shim import Server
+from antipode import EMPTY, ConfigurationError, current_scope
+from antipode.shim import Read, Server, lineage_at_rest, text_at_rest
 from redis.client import NEVER_DECODE
 from redis.exceptions import ResponseError
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from antipode.branch_table import BranchTable
-from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility, unproven
-from antipode.store import Store
-from antipode.writeid import Ordered, WriteId
+from antipode import Ordered, Store, WriteId
+from antipode.shim import BranchTable, Capabilities, Server, Shim, UnprovenKind, Visibility, unproven
 from redis.exceptions import AuthenticationError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError

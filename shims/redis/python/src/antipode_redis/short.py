@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from antipode.writeid import Ordered, WriteId
+from antipode import Ordered, WriteId
 from redis._parsers import Encoder, _RESP2Parser, _RESP3Parser
 from redis._parsers.socket import SERVER_CLOSED_CONNECTION_ERROR
 from redis.connection import Connection, PythonRespSerializer

@@ -15,10 +15,9 @@ import redis.asyncio.connection as asyncio_connection
 import redis.asyncio.sentinel as asyncio_sentinel
 import redis.connection as sync_connection
 import redis.sentinel as sync_sentinel
-from antipode.addresses import parse_address
-from antipode.administration import without_credentials
-from antipode.errors import ConfigurationError
-from antipode.poller import is_connected
+from antipode import ConfigurationError
+from antipode.shim import is_connected, parse_address
+from antipode.shim.administration import without_credentials
 from redis.backoff import NoBackoff
 from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry

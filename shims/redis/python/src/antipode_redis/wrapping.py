@@ -9,9 +9,9 @@ import redis
 import redis.asyncio
 import redis.asyncio.client
 import redis.client
-from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.join import ObjectWrapOptions, RegisterOptions, check_word, tell_silence, with_options
+from antipode import ConfigurationError, UnfitStoreError
 from antipode.shim import Replicas, Store, StoreOptions, join_store
+from antipode.shim.join import ObjectWrapOptions, RegisterOptions, check_word, tell_silence, with_options
 
 from antipode_redis import marks
 from antipode_redis.binding import Binding

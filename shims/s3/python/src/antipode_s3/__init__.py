@@ -7,7 +7,7 @@ antipode_s3.register("images", replicas=["s3://images-eu?region=eu-west-1"])    
 antipode.barrier(timeout=5.0)                                                         # waits until it is there
 """
 
-from antipode.site import skip_packages
+from antipode.shim import skip_packages
 
 from antipode_s3.shim import S3Shim
 from antipode_s3.wrapping import register, wrap

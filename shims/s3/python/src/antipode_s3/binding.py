@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from antipode import logs
-from antipode.lineage import Lineage
-from antipode.read import WrappedClient
-from antipode.shim import Server
-from antipode.store import Store, StoreOptions
-from antipode.writeid import Ordered
+from antipode import Lineage, Ordered, Store
+from antipode.shim import Server, StoreOptions, WrappedClient, logs
 
 from antipode_s3.chains import Chains
 from antipode_s3.probe import Facts, shortcomings

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from antipode import logs
-from antipode.aws import WrappedAwsClient, copy_of
-from antipode.site import call_site
+from antipode.shim import call_site, logs
+from antipode.shim.aws import WrappedAwsClient, copy_of
 from opentelemetry import context as otel
 
 from antipode_s3 import copies, reads, writes

@@ -11,10 +11,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Final
 
-from antipode.lineage import EMPTY, Lineage
-from antipode.otel_context import hold
-from antipode.read import Read
-from antipode.writeid import Opaque
+from antipode import EMPTY, Lineage, Opaque
+from antipode.shim import Read, hold
 from botocore.exceptions import BotoCoreError, ClientError
 from opentelemetry import context as otel
 

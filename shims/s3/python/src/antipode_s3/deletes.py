@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from antipode.store import Write
-from antipode.writeid import Opaque
+from antipode import Opaque
+from antipode.shim import Write
 
 from antipode_s3.binding import Binding
 from antipode_s3.outcome import failed, key_of, octets

@@ -8,9 +8,9 @@ from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
-from antipode.administration import EpochRecord, Finding, Level, Step, Wanted
-from antipode.aws import code_of, status_of
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.administration import EpochRecord, Finding, Level, Step, Wanted
+from antipode.shim.aws import code_of, status_of
 from botocore.exceptions import ClientError
 
 from antipode_s3.probe import (

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from antipode import wire
-from antipode.aws import status_of
-from antipode.hybrid_clock import seconds_of
-from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
-from antipode.writeid import Opaque, Ordered, WriteId
+from antipode import Opaque, Ordered, WriteId
+from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, seconds_of, unproven, wire
+from antipode.shim.aws import status_of
 from botocore.exceptions import ClientError
 
 from antipode_s3 import metadata

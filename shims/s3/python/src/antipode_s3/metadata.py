@@ -13,12 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from antipode.at_rest import lineage_at_rest, text_at_rest
-from antipode.lineage import EMPTY, Lineage
-from antipode.observers import events
-from antipode.trust import trust_settings
-from antipode.wire import MAX_COUNTER
-from antipode.writeid import Ordered
+from antipode import EMPTY, Lineage, Ordered
+from antipode.shim import MAX_COUNTER, events, lineage_at_rest, text_at_rest, trust_settings
 
 from antipode_s3.chains import base36
 

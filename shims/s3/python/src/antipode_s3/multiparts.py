@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from antipode.hybrid_clock import seconds_of
-from antipode.observers import events
-from antipode.store import Write
-from antipode.writeid import Opaque
+from antipode import Opaque
+from antipode.shim import Write, events, seconds_of
 
 from antipode_s3.binding import Binding
 from antipode_s3.copies import is_copy

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from antipode.at_rest import lineage_unscoped
-from antipode.aws import attempts_before
-from antipode.lineage import EMPTY, Lineage
-from antipode.scope import current_scope
-from antipode.store import Write
-from antipode.writeid import Ordered
+from antipode import EMPTY, Lineage, Ordered, current_scope
+from antipode.shim import Write, lineage_unscoped
+from antipode.shim.aws import attempts_before
 
 from antipode_s3 import metadata
 from antipode_s3.binding import Binding

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from antipode.aws import code_of, status_of
+from antipode.shim.aws import code_of, status_of
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
 NO_SUCH_KEY: Final = "antipode/no-such-object"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from antipode.aws import status_of
-from antipode.read import Keys, Read, ReadValue
-from antipode.recorder import GONE
-from antipode.writeid import Opaque, WriteId
+from antipode import Opaque, WriteId
+from antipode.shim import GONE, Keys, Read, ReadValue
+from antipode.shim.aws import status_of
 from botocore.exceptions import ClientError
 
 from antipode_s3 import metadata

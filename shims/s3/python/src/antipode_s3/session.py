@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from random import uniform
 from typing import Final
 
-from antipode.observers import events
-from antipode.shim import NOT_YET, UnprovenKind, Visibility, unproven
-from antipode.verdict import Verdict
-from antipode.writeid import WriteId
+from antipode import Verdict, WriteId
+from antipode.shim import NOT_YET, UnprovenKind, Visibility, events, unproven
 
 from antipode_s3.judging import Bucket, Look, without_proxy
 from antipode_s3.probe import Facts, probe

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from antipode.hybrid_clock import HybridClock
-from antipode.lineage import Lineage
-from antipode.shim import Capabilities, Server, Shim, Visibility
-from antipode.store import Store
-from antipode.writeid import Ordered
+from antipode import Lineage, Ordered, Store
+from antipode.shim import Capabilities, HybridClock, Server, Shim, Visibility
 from botocore.exceptions import BotoCoreError
 
 from antipode_s3 import doctor

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from antipode.administration import without_credentials
-from antipode.aws import client_beside, client_of, own_config, own_session
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.administration import without_credentials
+from antipode.shim.aws import client_beside, client_of, own_config, own_session
 from botocore.config import Config
 
 SCHEMES: Final = ("s3", "s3+http", "s3+https")

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, Literal, TypeVar, Unpack
 
-from antipode import logs
-from antipode.aws import client_of, copy_of, like, wrapped_class
-from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.join import ObjectWrapOptions, RegisterOptions, check_word, tell_silence, with_options
-from antipode.shim import Replicas, Store, StoreOptions, join_store
+from antipode import ConfigurationError, UnfitStoreError
+from antipode.shim import Replicas, Store, StoreOptions, join_store, logs
+from antipode.shim.aws import client_of, copy_of, like, wrapped_class
+from antipode.shim.join import ObjectWrapOptions, RegisterOptions, check_word, tell_silence, with_options
 from botocore.exceptions import BotoCoreError
 
 from antipode_s3.binding import Binding

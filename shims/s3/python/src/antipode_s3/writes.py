@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from antipode.read import Read
-from antipode.recorder import THERE, Changed
+from antipode.shim import THERE, Changed, Read
 
 from antipode_s3 import copies, deletes, multiparts
 from antipode_s3.binding import Binding

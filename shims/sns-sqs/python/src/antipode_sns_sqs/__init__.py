@@ -10,7 +10,7 @@ client receives is handled in a scope of its own:
 in which `barrier(on_timeout="redeliver")` gives the message back to its queue.
 """
 
-from antipode.site import skip_packages
+from antipode.shim import skip_packages
 
 from antipode_sns_sqs.attributes import ATTRIBUTE
 from antipode_sns_sqs.consuming import scope_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from antipode.aws import WrappedAwsClient
+from antipode.shim.aws import WrappedAwsClient
 
 from antipode_sns_sqs import consuming, publishing
 from antipode_sns_sqs.options import Binding

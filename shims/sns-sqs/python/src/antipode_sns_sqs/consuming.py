@@ -8,19 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from antipode.errors import ConfigurationError
-from antipode.messages import message_scope
-from antipode.queue_messages import (
+from antipode import ConfigurationError, Mode, Redeliver, Scope, message_scope
+from antipode.shim import Recent
+from antipode.shim.queue_messages import (
     MessageDelivery,
     delivered,
     note_unstamped,
     refuse_acknowledgement,
     say_redelivery,
 )
-from antipode.recent import Recent
-from antipode.result import Redeliver
-from antipode.scope import Scope
-from antipode.settings import Mode
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_sns_sqs.attributes import ATTRIBUTE, Carried, carried

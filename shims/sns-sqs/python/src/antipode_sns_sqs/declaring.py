@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
 from botocore.exceptions import ClientError
 
 from antipode_sns_sqs.errors import code_of

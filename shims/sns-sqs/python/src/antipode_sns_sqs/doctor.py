@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from antipode.administration import Finding, Level
-from antipode.tapped import refused_tap
+from antipode.shim.administration import Finding, Level
+from antipode.shim.tap import refused_tap
 
 from antipode_sns_sqs.errors import TapRefusedError
 from antipode_sns_sqs.probing import probe

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from antipode import aws, tapped
+from antipode.shim import aws, tap
 from botocore.exceptions import ClientError
 
 
-class TapRefusedError(tapped.TapRefusedError):
+class TapRefusedError(tap.TapRefusedError):
     """SQS is there and will not let the tap be read: no such queue, no right, no tap."""
 
     def __init__(self, what: str, cure: str) -> None:

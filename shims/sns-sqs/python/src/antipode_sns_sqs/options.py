@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from antipode.queue_messages import QueueOptions
+from antipode.shim.queue_messages import QueueOptions
 
 OnNoRoom = Literal["send", "raise"]
 

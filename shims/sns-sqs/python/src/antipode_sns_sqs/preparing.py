@@ -9,8 +9,8 @@ from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
-from antipode.administration import Step, Wanted
-from antipode.aws import own_config, own_session
+from antipode.shim.administration import Step, Wanted
+from antipode.shim.aws import own_config, own_session
 
 from antipode_sns_sqs.declaring import RETENTION_S, declare_tap
 from antipode_sns_sqs.probing import grant

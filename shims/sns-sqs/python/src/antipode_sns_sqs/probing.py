@@ -6,7 +6,7 @@ import json
 from contextlib import closing
 from typing import Any, Final, NoReturn
 
-from antipode.aws import status_of
+from antipode.shim.aws import status_of
 from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError
 
 from antipode_sns_sqs.errors import TapRefusedError, Unavailable, code_of

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
-from antipode import display
-from antipode.recent import Recent
-from antipode.store import Write
-from antipode.writeid import Opaque
+from antipode import Opaque
+from antipode.shim import Recent, Write, display
 
 from antipode_sns_sqs.options import Binding
 from antipode_sns_sqs.stamping import Room, Stamp, stamp

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode import logs
-from antipode.tapped import TapMemory
+from antipode.shim import logs
+from antipode.shim.tap import TapMemory
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_sns_sqs.attributes import ATTRIBUTE, carried

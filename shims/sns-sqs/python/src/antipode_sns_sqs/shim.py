@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
+from antipode import Store
 from antipode.shim import Server
-from antipode.store import Store
-from antipode.tapped import Broker, ReadTap, TapMemory, TappedShim, TapWatch
+from antipode.shim.tap import Broker, ReadTap, TapMemory, TappedShim, TapWatch
 from botocore.exceptions import BotoCoreError
 
 from antipode_sns_sqs import doctor, preparing

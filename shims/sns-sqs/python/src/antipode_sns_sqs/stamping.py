@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from antipode import logs
-from antipode.errors import ConfigurationError
-from antipode.lineage import EMPTY
+from antipode import EMPTY, ConfigurationError, WriteId
 from antipode.messages import JMS_HEADER
-from antipode.observers import events
-from antipode.queue_messages import is_lineage, text_to_send
-from antipode.trust import Purpose, outgoing_text, trust_settings
-from antipode.writeid import WriteId
+from antipode.shim import Purpose, events, logs, outgoing_text, trust_settings
+from antipode.shim.queue_messages import is_lineage, text_to_send
 
 from antipode_sns_sqs.attributes import (
     ATTRIBUTE,

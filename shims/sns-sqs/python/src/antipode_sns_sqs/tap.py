@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from antipode.aws import client_beside, client_of, own_config, own_session
-from antipode.errors import ConfigurationError
+from antipode import ConfigurationError
+from antipode.shim.aws import client_beside, client_of, own_config, own_session
 
 REMEMBERED: Final = 20_000
 """How many of the last messages a tap's reader remembers by default: about 3 MB."""

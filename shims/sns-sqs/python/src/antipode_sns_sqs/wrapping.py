@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeVar, Unpack, cast
 
-from antipode.aws import client_of, copy_of, like, wrapped_class
-from antipode.errors import ConfigurationError
-from antipode.join import QUEUE_DEFAULTS, JoinOptions, QueueWrapOptions, with_options
-from antipode.queue_messages import part_options
-from antipode.store import Store, StoreOptions
-from antipode.tapped import Broker, join_tapped
+from antipode import ConfigurationError, Store
+from antipode.shim import StoreOptions
+from antipode.shim.aws import client_of, copy_of, like, wrapped_class
+from antipode.shim.join import QUEUE_DEFAULTS, JoinOptions, QueueWrapOptions, with_options
+from antipode.shim.queue_messages import part_options
+from antipode.shim.tap import Broker, join_tapped
 from botocore.exceptions import BotoCoreError
 
 from antipode_sns_sqs.client import CarryingClient

@@ -1,0 +1,1 @@
+"""Settings, logs, call sites, bounded maps, threads of our own, and the observer port."""

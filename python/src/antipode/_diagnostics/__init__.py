@@ -1,0 +1,1 @@
+"""What watches and is never asked: telemetry, dry-run, history (observers)."""

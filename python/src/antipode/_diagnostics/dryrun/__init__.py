@@ -1,0 +1,1 @@
+"""Dry-run: what a barrier would have found, as records."""

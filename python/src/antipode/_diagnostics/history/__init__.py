@@ -1,0 +1,1 @@
+"""Histories: each operation as a line, for `antipode check --history`."""

@@ -1,0 +1,1 @@
+"""The barrier: plan, wait, poll, prove, judge; branches and their rounds."""

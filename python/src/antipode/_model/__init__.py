@@ -1,0 +1,1 @@
+"""Values and their text: write ids, lineages, their sections and wire form, verdicts, results."""

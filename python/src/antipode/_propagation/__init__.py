@@ -1,0 +1,1 @@
+"""Headers in and out, the OpenTelemetry propagator, responses, lineages at rest."""

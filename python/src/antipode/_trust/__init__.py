@@ -1,0 +1,1 @@
+"""Who is believed and who may see a lineage: trust, seals, addresses."""
