@@ -6,7 +6,14 @@ import time
 
 import pytest
 from antipode.cli.asking import ask
-from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
+from antipode.shim.administration import (
+    Administration,
+    InitRequest,
+    Level,
+    StorePreparer,
+    administration_of,
+    found_shims,
+)
 
 URLS = {
     "redis": "redis://ann:s3cret@{place}/0",
@@ -42,10 +49,10 @@ def test_a_shim_answers_for_its_schemes(found: object) -> None:
 def test_what_a_store_needs_is_listed_without_asking_a_server(kind: str) -> None:
     url = URLS[kind].format(place=NOBODY)
     shim = administration_of(url)
-    assert isinstance(shim, Preparing)
+    assert isinstance(shim, StorePreparer)
     assert all(word and told for word, told in shim.preparation_options.items())
     begun = time.monotonic()
-    steps = shim.preparations(url, Wanted("blog-posts", "bob", OPTIONS.get(kind, {})))
+    steps = shim.preparations(url, InitRequest("blog-posts", "bob", OPTIONS.get(kind, {})))
     assert time.monotonic() - begun < 10, "it asked somebody"
     assert steps
     for step in steps:
@@ -57,7 +64,7 @@ def test_what_a_store_needs_is_listed_without_asking_a_server(kind: str) -> None
         "rights are given to somebody"
     )
     assert [step.text for step in steps] == [
-        step.text for step in shim.preparations(url, Wanted("blog-posts", "bob", OPTIONS.get(kind, {})))
+        step.text for step in shim.preparations(url, InitRequest("blog-posts", "bob", OPTIONS.get(kind, {})))
     ]
 
 

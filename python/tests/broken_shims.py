@@ -9,7 +9,7 @@ from typing import ClassVar
 import antipode
 import antipode.memory
 import pytest
-from antipode._engine.pending_wait import Need, Proof, Settled, release_all
+from antipode._engine.pending_wait import PendingWait, Proof, Settled, release_all
 from antipode._engine.server import ServerPoller
 from antipode._engine.store_servers import RegionStore
 from antipode._model.write_id import Ordered, WriteId
@@ -156,7 +156,7 @@ class RefusesUnasked(PatchedUnderTest):
     def patch(self, patch: pytest.MonkeyPatch) -> None:
         plain = ServerPoller.park
 
-        def park(self: ServerPoller, need: Need) -> bool:
+        def park(self: ServerPoller, need: PendingWait) -> bool:
             why = self.waiters._overload(need, 0.0, time.monotonic())
             return need.group.settle(need, not_yet(why, overloaded=True)) if why else plain(self, need)
 

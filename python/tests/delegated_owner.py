@@ -15,6 +15,7 @@ import antipode
 import antipode.asgi
 import antipode.memory
 import antipode.wsgi
+from antipode._facade import answering
 from web import asgi_server, wsgi_server
 
 STORE = antipode.memory.Store("posts", regions=["a", "b"])
@@ -65,14 +66,14 @@ async def asgi_application(scope: Any, receive: Any, send: Any) -> None:
 
 
 def count() -> None:
-    plain = antipode.answering.Question.__init__
+    plain = answering.Question.__init__
 
     def counted(self: Any, *arguments: Any, **named: Any) -> None:
         global asked
         asked += 1
         plain(self, *arguments, **named)
 
-    antipode.answering.Question.__init__ = counted  # type: ignore[method-assign]
+    answering.Question.__init__ = counted  # type: ignore[method-assign]
 
 
 def main(kind: str, *words: str) -> None:

@@ -15,7 +15,7 @@ from unittest.mock import patch
 from antipode._engine import pending_wait as need_module
 from antipode._engine import server as server_module
 from antipode._engine import waiting
-from antipode._engine.pending_wait import Group, Settled, release_all
+from antipode._engine.pending_wait import Settled, WaitGroup, release_all
 from antipode._engine.server import ServerPoller
 from antipode._model.verdict import VISIBLE
 from antipode._model.write_id import WriteId
@@ -76,7 +76,7 @@ class Barrier:
     def __init__(self, store: Store, turns: Turns, servers: int = 2) -> None:
         self.replicas = [Replica(self, f"b{number}") for number in range(servers)]
         self.servers = [WatchedServer(region_store(store), each.name, each) for each in self.replicas]
-        self.group = Group(60.0, self._release, None)
+        self.group = WaitGroup(60.0, self._release, None)
         self.group._lock = TurnLock(turns)  # type: ignore[assignment]
         for server in self.servers:
             server._lock = TurnLock(turns)  # type: ignore[assignment]
@@ -270,11 +270,11 @@ class Mutant(NamedTuple):
 
 
 MUTANTS: Final = {
-    "compares": Mutant(Group, "conclude", {"if not stale:": "if stale is not None:"}),
+    "compares": Mutant(WaitGroup, "conclude", {"if not stale:": "if stale is not None:"}),
     "comparesCopy": Mutant(
-        Group, "conclude", {"since = self._oldest\n": "since = self._oldest\n        if True:\n"}
+        WaitGroup, "conclude", {"since = self._oldest\n": "since = self._oldest\n        if True:\n"}
     ),  # without the lock
-    "openIsAState": Mutant(Group, "_open", {"if self._over or ": "if self._over and "}),
+    "openIsAState": Mutant(WaitGroup, "_open", {"if self._over or ": "if self._over and "}),
     "growsFirst": Mutant(
         ServerPoller,
         "reset",
@@ -288,8 +288,8 @@ MUTANTS: Final = {
         "_ask",
         {"self._asked_at, self._asked_under)": "self._asked_at, self.generation)", "self._asked_under != ": "None is "},
     ),
-    "comparesUnderLock": Mutant(Group, "end_settled", {" or self._stale(self._oldest)": ""}),
-    "onlyOnce": Mutant(Group, "_end_once", {"= not self._over, True": "= True, True"}),
+    "comparesUnderLock": Mutant(WaitGroup, "end_settled", {" or self._stale(self._oldest)": ""}),
+    "onlyOnce": Mutant(WaitGroup, "_end_once", {"= not self._over, True": "= True, True"}),
 }
 """By the rules of `spec/tla/Reopen.tla`."""
 
@@ -306,6 +306,6 @@ def without(rule: str) -> Iterator[None]:
     made: dict[str, Any] = {}
     assert module.__file__ is not None
     exec(compile("from __future__ import annotations\n" + text, module.__file__, "exec"), vars(module), made)
-    patches = {"end_settled": lambda _: False} | ({method: made[method]} if owner is Group else {})
-    with patch.object(owner, method, made[method]), patch.multiple(Group, **patches):
+    patches = {"end_settled": lambda _: False} | ({method: made[method]} if owner is WaitGroup else {})
+    with patch.object(owner, method, made[method]), patch.multiple(WaitGroup, **patches):
         yield

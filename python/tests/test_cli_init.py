@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from antipode.cli import asking
-from antipode.shim.administration import Preparing, administration_of
+from antipode.shim.administration import StorePreparer, administration_of
 from commands import Ran, Run, install_package, runner
 
 
@@ -100,7 +100,7 @@ def test_words_that_the_kind_of_store_does_not_know_are_refused(run: Run, packag
 
 def test_a_store_that_needs_nothing_says_so(run: Run, package: Path) -> None:
     url = f"filekv://db{package}"
-    assert not isinstance(administration_of(url), Preparing)
+    assert not isinstance(administration_of(url), StorePreparer)
     assert run("init", "blog-posts", "--at", url) == Ran(0, f"blog-posts at {url}: nothing to prepare\n", "")
     empty = run("init", "blog-posts", "--at", f"adoptkv://db{package}", "--set", "table=none")
     assert (empty.code, "nothing to prepare" in empty.out) == (0, True)

@@ -37,6 +37,7 @@ WITHOUT_CODE = {
     "logs.py: logger.log": "it writes the lines of all others",
 }
 UNUSED = {
+    "AP605": "telemetry, dry-run and histories are in the SDK: none of them can be missing",
     "AP704": "a replica that follows its primary is a finding of level ok, however far behind it is",
     "AP211": "a delegated wait that is refused has the code of its kind (OBS-15)",
     "AP212": "a version of another kind of store has the code of its kind (OBS-15)",

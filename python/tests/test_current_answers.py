@@ -10,7 +10,7 @@ import antipode
 import pytest
 from antipode import Lineage, WriteId
 from antipode._engine import discovery
-from antipode._engine.plan import Asked
+from antipode._engine.plan import StoreRequest
 from antipode._model.verdict import NOT_YET, VISIBLE, UnprovenKind
 from antipode.shim import StoreOptions, join_store
 from fakes import FakeShim, Target, always
@@ -113,7 +113,7 @@ def test_servers_and_who_left_are_named_at_one_time(monkeypatch: pytest.MonkeyPa
         return gone(own=own)
 
     monkeypatch.setattr(store, "gone", change)
-    asked = Asked.of(region_store(store), [], own=False)
+    asked = StoreRequest.of(region_store(store), [], own=False)
     assert [server.address for server in asked.servers] == ["now"]
     assert list(asked.gone) == ["before"]
     assert asked.generation == store.generation

@@ -411,7 +411,7 @@ def write_late(folder: Path) -> None:  # pragma: no cover: in a child
         pass
     for _ in range(3):
         scope.append(WriteId("posts", "k", Ordered("", 1)))
-    counts.add(counts.Counted("reads", "", "posts"))
+    counts.add(counts.CounterKey("reads", "", "posts"))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -427,7 +427,7 @@ def test_a_child_of_multiprocessing_leaves_its_records(folder: Path) -> None:
 
 def test_no_count_is_lost_among_threads() -> None:
     """REC-16: nor does one go back, which would be less than nothing in a summary."""
-    counted, ready = counts.Counted("reads", "", "posts"), threading.Barrier(4)
+    counted, ready = counts.CounterKey("reads", "", "posts"), threading.Barrier(4)
     before = sys.getswitchinterval()
 
     def many() -> None:
@@ -452,10 +452,10 @@ def test_so_many_sites_are_counted_by_themselves(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(counts, "_MOST", 3)
     counts.reset()
     for number in range(5):
-        counts.add(counts.Counted("behind", f"a.py:{number + 1}", "posts"))
+        counts.add(counts.CounterKey("behind", f"a.py:{number + 1}", "posts"))
     assert counts.snapshot() == {
-        **{counts.Counted("behind", f"a.py:{number + 1}", "posts"): 1 for number in range(3)},
-        counts.Counted("behind", "", "posts"): 2,
+        **{counts.CounterKey("behind", f"a.py:{number + 1}", "posts"): 1 for number in range(3)},
+        counts.CounterKey("behind", "", "posts"): 2,
     }
 
 

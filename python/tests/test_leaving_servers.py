@@ -10,9 +10,9 @@ import antipode
 import pytest
 from antipode import Lineage, Verdict, WriteId
 from antipode._engine import discovery
-from antipode._engine.pending_wait import Group, Need, Proof
+from antipode._engine.pending_wait import PendingWait, Proof, WaitGroup
 from antipode._engine.server import ServerPoller
-from antipode._engine.wait_queue import Waiters
+from antipode._engine.wait_queue import WaitQueue
 from antipode._model.verdict import NOT_YET, VISIBLE
 from antipode.shim import Store, StoreOptions, join_store
 from fakes import FakeShim, Target, always, fake_store, until
@@ -194,10 +194,10 @@ def test_a_wait_is_not_disturbed_where_servers_join_or_are_named_again(monkeypat
     """BAR-65: it ends where one leaves at which it waits."""
     store, listed, late = listed_store()
     store.use_server(Target("own", always(VISIBLE)), listed=True)
-    waits: list[Group] = []
+    waits: list[WaitGroup] = []
     park = ServerPoller.park
 
-    def parked(self: ServerPoller, need: Need) -> bool:
+    def parked(self: ServerPoller, need: PendingWait) -> bool:
         waits.append(need.group)
         return park(self, need)
 
@@ -220,7 +220,7 @@ def test_a_wait_is_not_disturbed_where_servers_join_or_are_named_again(monkeypat
 def test_who_goes_on_elsewhere_counts_for_no_row_of_timeouts() -> None:
     """BAR-40, BAR-65: it did not wait there in vain, and nobody asks on for it."""
     [server] = fake_store("posts", Target("late", always(NOT_YET))).servers()
-    waiters, group = Waiters(), Group(1.0, lambda: None, None)
+    waiters, group = WaitQueue(), WaitGroup(1.0, lambda: None, None)
     group.has_lost = lambda _: True
     waiters.add(group.add(WriteId.position("posts", "e", 1), poller(server)), 0.0)
     assert group.end_without(poller(server))
@@ -235,7 +235,7 @@ def test_who_goes_on_elsewhere_counts_for_no_row_of_timeouts() -> None:
 def test_what_does_not_stand_is_no_pass_where_the_time_is_over_as_well() -> None:
     """BAR-63, BAR-65: a wait that ends since the servers are others looks at its proofs, as at the deadline."""
     first, second = fake_store("posts", *(Target(name, always(VISIBLE)) for name in ("first", "second"))).servers()
-    group = Group(1.0, lambda: None, None)
+    group = WaitGroup(1.0, lambda: None, None)
     group.has_lost = lambda _: True
     needs = [group.add(WriteId.position("posts", "e", 1), poller(server)) for server in (first, second)]
     for need in needs:

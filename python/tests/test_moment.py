@@ -13,7 +13,7 @@ import pytest
 from antipode import Lineage, Ordered, WriteId
 from antipode._base.settings import settings
 from antipode._engine.free_path import free
-from antipode._engine.pending_wait import Group, Proof
+from antipode._engine.pending_wait import Proof, WaitGroup
 from antipode._engine.plan import DEFAULT
 from antipode._model.verdict import VISIBLE, Verdict, not_yet
 from antipode._store.store import StoreOptions, registry
@@ -328,9 +328,9 @@ class _Parking:
         return bool(self.meanwhile())
 
 
-def _group(servers: Sequence[_Parking]) -> tuple[Group, list[object]]:
+def _group(servers: Sequence[_Parking]) -> tuple[WaitGroup, list[object]]:
     released: list[object] = []
-    group = Group(1.0, lambda: released.append(1), None)
+    group = WaitGroup(1.0, lambda: released.append(1), None)
     for server in servers:
         group.add(POSITION, server)  # type: ignore[arg-type]
     assert group.parked()
@@ -469,7 +469,7 @@ def test_two_threads_that_look_at_once_open_a_need_once() -> None:
 def test_a_lone_need_that_is_settled_at_once_when_it_is_opened_ends_the_barrier() -> None:
     """BAR-63: it went stale while the barrier was still parking, and a later proof is at hand."""
     server = _Parking()
-    group = Group(1.0, lambda: None, None)
+    group = WaitGroup(1.0, lambda: None, None)
     need = group.add(POSITION, server)  # type: ignore[arg-type]
     now = time.monotonic()
     assert not group.settle(need, VISIBLE, Proof(now, 0))

@@ -9,7 +9,7 @@ import antipode
 import antipode.memory
 import pytest
 from antipode.memory import StaleRead, Store
-from antipode.testing.recorded import Recorded
+from antipode.testing.recorded import DryRunRecording
 
 
 @pytest.mark.parametrize("versions", ["position", "object", "opaque"])
@@ -36,7 +36,7 @@ def test_what_dry_run_reads_again_chooses_nothing(tmp_path: Path) -> None:
         reads.append(read)
         return 1
 
-    recorded = Recorded(tmp_path)
+    recorded = DryRunRecording(tmp_path)
     store = Store("s", monkey=choose)
     a, b = store.client("a"), store.client("b")
     with antipode.scope():

@@ -14,10 +14,10 @@ from antipode._base import observers
 from antipode._diagnostics import telemetry
 from antipode._engine import barrier_waits
 from antipode._engine.judgement import _judge_store
-from antipode._engine.pending_wait import Group, Need
-from antipode._engine.plan import Asked
+from antipode._engine.pending_wait import PendingWait, WaitGroup
+from antipode._engine.plan import StoreRequest
 from antipode._facade.answering import Question
-from antipode._model.verdict import NOT_YET, VISIBLE
+from antipode._model.verdict import NOT_YET, VISIBLE, unproven
 from antipode._trust.trust import Caller
 from antipode.shim import Server, Store, StoreOptions, Visibility, join_store
 from fakes import FakeShim, Target, always, fake_store, until
@@ -139,7 +139,7 @@ def test_where_the_server_left_that_cannot_show_it_the_others_decide() -> None:
     listed.remove(lost)
     for source in list(region_store(store)._discoveries.values()):
         source.attempt()
-    lost.answer = always(antipode.verdict.unproven("it is another history"))
+    lost.answer = always(unproven("it is another history"))
     late.answer = always(VISIBLE)
     result = waiting.end()
     assert result.satisfied
@@ -334,9 +334,9 @@ def test_each_write_is_waited_for_at_each_server_that_is_known_by_then() -> None
     goes = threading.Event()
     source = store.follow_client(client, lambda it: it.leads_to, lambda it: [it.leads_to] * goes.wait(60), "a client")
     divide = discovery_of(source)._divide
-    parts: list[Need] = []
+    parts: list[PendingWait] = []
 
-    def divide_and_join(need: Need) -> bool:
+    def divide_and_join(need: PendingWait) -> bool:
         parts.append(need)
         if len(parts) == 2:
             named(source, first, second)
@@ -368,14 +368,14 @@ def test_a_write_that_was_not_asked_for_is_not_visible() -> None:
     ids = [WriteId("posts", key, antipode.Ordered("", 1)) for key in "kl"]
     known = store.use_server(Target("first", always(VISIBLE)))
     unknown = store.expect_server(Client(Target("later", always(VISIBLE))), lambda _: None, "a pool")
-    group = Group(1.0, lambda: None, None)
+    group = WaitGroup(1.0, lambda: None, None)
     needs = [
-        Need(ids[0], discovery_of(unknown), group),
-        Need(ids[0], poller(known), group),
-        Need(ids[1], discovery_of(unknown), group),
+        PendingWait(ids[0], discovery_of(unknown), group),
+        PendingWait(ids[0], poller(known), group),
+        PendingWait(ids[1], discovery_of(unknown), group),
     ]
     needs[0].divided = True
     needs[0].answer = needs[1].answer = VISIBLE
     for own in (needs, needs[:2]):
-        found = _judge_store(Asked(region_store(store), ids, [discovery_of(unknown)], 0), own, 1.0, looked=False)
+        found = _judge_store(StoreRequest(region_store(store), ids, [discovery_of(unknown)], 0), own, 1.0, looked=False)
         assert found.verdict is Verdict.TIMED_OUT

@@ -11,9 +11,9 @@ from typing import ClassVar
 import antipode
 import pytest
 from antipode import Lineage, Ordered, WriteId
-from antipode._engine.pending_wait import Group, Need, Proof
+from antipode._engine.pending_wait import PendingWait, Proof, WaitGroup
 from antipode._engine.position_queue import PositionQueue
-from antipode._engine.wait_queue import Waiters
+from antipode._engine.wait_queue import WaitQueue
 from antipode._model.verdict import VISIBLE, not_yet
 from antipode._store.store import registry
 from antipode.shim import Capabilities, Server, Visibility
@@ -132,8 +132,8 @@ def test_needs_that_were_given_up_do_not_pile_up_behind_one_that_waits() -> None
     [server] = registry().need(STORE).servers()
     queue = PositionQueue()
 
-    def need(counter: int) -> Need:
-        return Need(WriteId.position(STORE, "e1", counter), poller(server), Group(1.0, lambda: None, None))
+    def need(counter: int) -> PendingWait:
+        return PendingWait(WriteId.position(STORE, "e1", counter), poller(server), WaitGroup(1.0, lambda: None, None))
 
     first = need(1)
     queue.push(first)
@@ -151,8 +151,10 @@ def test_needs_come_out_by_position_and_then_as_they_came() -> None:
     """BAR-41: those up to the one that is reached and nobody else; who stops on the way leaves the others there."""
     fake_store(STORE, Replaced(), shim=PositionShim)
     [server] = registry().need(STORE).servers()
-    group, queue = Group(1.0, lambda: None, None), PositionQueue()
-    needs = [Need(WriteId.position(STORE, "e1", counter), poller(server), group) for counter in (3, 1, 2, 1, 3, 1)]
+    group, queue = WaitGroup(1.0, lambda: None, None), PositionQueue()
+    needs = [
+        PendingWait(WriteId.position(STORE, "e1", counter), poller(server), group) for counter in (3, 1, 2, 1, 3, 1)
+    ]
     for need in needs:
         queue.push(need)
     needs[3].done = True
@@ -169,10 +171,10 @@ def test_what_is_said_of_a_position_says_nothing_of_those_before_it() -> None:
     """EPOCH-13, EPOCH-30: a server may have an epoch up to a hole; who waits for less came after the question."""
     fake_store(STORE, Target("log-1", lambda ids, server: []), shim=PositionShim)
     [server] = registry().need(STORE).servers()
-    waiters = Waiters()
+    waiters = WaitQueue()
 
-    def parked(counter: int) -> Need:
-        need = Group(0.1, lambda: None, None).add(WriteId.position(STORE, "e1", counter), poller(server))
+    def parked(counter: int) -> PendingWait:
+        need = WaitGroup(0.1, lambda: None, None).add(WriteId.position(STORE, "e1", counter), poller(server))
         waiters.add(need, 0.0)
         return need
 
@@ -193,11 +195,11 @@ def test_an_epoch_is_unknown_since_the_server_said_so() -> None:
     """EPOCH-13: and not since somebody began to wait, at another server perhaps, whose deadline is longer."""
     fake_store(STORE, Target("log-1", lambda ids, server: []), shim=PositionShim)
     [server] = registry().need(STORE).servers()
-    waiters, now = Waiters(), time.monotonic()
+    waiters, now = WaitQueue(), time.monotonic()
     unknown = not_yet("it does not know e1", unknown_epoch=True)
 
-    def parked(timeout: float, since: float) -> Need:
-        need = Group(timeout, lambda: None, None, since).add(WriteId.position(STORE, "e1", 1), poller(server))
+    def parked(timeout: float, since: float) -> PendingWait:
+        need = WaitGroup(timeout, lambda: None, None, since).add(WriteId.position(STORE, "e1", 1), poller(server))
         waiters.add(need, 0.0)
         return need
 

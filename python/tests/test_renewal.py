@@ -12,7 +12,7 @@ import antipode
 import pytest
 from antipode import Lineage, WriteId
 from antipode._base.background import Background
-from antipode._engine.renewal import Opening, Renewal
+from antipode._engine.renewal import ConnectionAttempt, Renewal
 from antipode._model.verdict import NOT_YET, VISIBLE
 from antipode.shim import Server, Visibility
 from antipode.testing import isolated
@@ -194,7 +194,7 @@ def test_one_that_nobody_wants_any_more_is_closed(gate: threading.Event, server:
     poller(server).retire()
     gate.set()
     until(lambda: len(RenewingShim.made) == 2 and RenewingShim.made[1].is_closed)
-    opening = Opening(server)
+    opening = ConnectionAttempt(server)
     opening.run()
     opening.give_up()
     assert RenewingShim.made[2].is_closed

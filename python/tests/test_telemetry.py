@@ -16,7 +16,7 @@ from antipode import Lineage, Ordered, Scope, WriteId
 from antipode._base import logs, observers
 from antipode._diagnostics import telemetry
 from antipode._model.verdict import NOT_YET, VISIBLE, unproven
-from antipode._propagation.carriers import Arrived
+from antipode._propagation.carriers import InboundHeaders
 from antipode._scope.context import activate
 from antipode._store.store import note_marks
 from antipode.propagation import Inbound, inject_request
@@ -273,7 +273,7 @@ def test_sizes_are_measured_by_direction(otel: Collected) -> None:
         from antipode.messages import outgoing_message
 
         assert outgoing_message() == TEXT
-    inbound = Inbound(Arrived((TEXT,)), "127.0.0.1")
+    inbound = Inbound(InboundHeaders((TEXT,)), "127.0.0.1")
     with activate(inbound.scope):
         antipode.append(WriteId.position("s", "e", 1))
         assert inbound.response_text() is not None
@@ -288,8 +288,8 @@ def test_sizes_are_measured_by_direction(otel: Collected) -> None:
 
 def test_what_is_dropped_is_counted_with_its_reason_and_direction(otel: Collected) -> None:
     """OBS-3."""
-    Inbound(Arrived((TEXT,)), "203.0.113.9")
-    Inbound(Arrived(("1~",)), "127.0.0.1")
+    Inbound(InboundHeaders((TEXT,)), "203.0.113.9")
+    Inbound(InboundHeaders(("1~",)), "127.0.0.1")
     with antipode.message_scope("nonsense"):
         pass
     antipode.configure(keys={"k1": b"0123456789abcdef"})
@@ -474,7 +474,7 @@ def test_names_from_the_wire_are_bounded_and_escaped(caplog: pytest.LogCaptureFi
         for number in range(30):
             names = [f"s{number}-{other}_0A2026_1B31m" for other in range(38)] + ["expected"]
             text = "1" + "".join(f"~{name}..b.1.{'k' * 60}.b.9" for name in names)
-            with Inbound(Arrived((text,)), "10.0.0.1").active():
+            with Inbound(InboundHeaders((text,)), "10.0.0.1").active():
                 inject_request({}, "other-service")
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 1

@@ -52,5 +52,5 @@ def test_each_type_is_in_its_room(language: str) -> None:
 
 
 def test_a_type_of_another_room_is_found() -> None:
-    assert rooms_of("python", "Need") == {"engine"}
+    assert rooms_of("python", "PendingWait") == {"engine"}
     assert not rooms_of("java", "NoSuchType")

@@ -49,17 +49,17 @@ class CarriedContext {
 namespace detail {
 
 template <typename Function>
-class Carried {
+class CarriedWork {
  public:
-  explicit Carried(Function function)
+  explicit CarriedWork(Function function)
       : context_(std::make_shared<CarriedContext>()), function_(std::move(function)) {}
 
   template <typename... Arguments>
   decltype(auto) operator()(Arguments&&... arguments) {
     // Ends after the call: work that carries a detached scope keeps it open until it has run once.
-    struct Releasing {
+    struct ReleasingWork {
       CarriedContext& context;
-      ~Releasing() { context.Release(); }
+      ~ReleasingWork() { context.Release(); }
     } const releasing{*context_};
     const CarriedContext::Entered entered(*context_);
     return function_(std::forward<Arguments>(arguments)...);
@@ -76,8 +76,8 @@ class Carried {
 ///
 /// A detached scope stays open until it has run once, or until its last copy is gone.
 template <typename Function>
-detail::Carried<std::decay_t<Function>> Carry(Function&& function) {
-  return detail::Carried<std::decay_t<Function>>(std::forward<Function>(function));
+detail::CarriedWork<std::decay_t<Function>> Carry(Function&& function) {
+  return detail::CarriedWork<std::decay_t<Function>>(std::forward<Function>(function));
 }
 
 /// A pool round this one whose work runs in the scope in which it was posted; for pools with `Post(function)`.

@@ -116,7 +116,7 @@ class Exporter : public TelemetrySink {
   }
 
  private:
-  struct Observed {
+  struct ObservedInstrument {
     std::string name;
     nostd::shared_ptr<metrics_api::ObservableInstrument> instrument;
   };
@@ -145,17 +145,17 @@ class Exporter : public TelemetrySink {
   }
 
   void Watch(const antipode::Instrument& instrument, nostd::shared_ptr<metrics_api::ObservableInstrument> made) {
-    Observed& observed = observed_[instrument.name];
+    ObservedInstrument& observed = observed_[instrument.name];
     observed.name = instrument.name;
     observed.instrument = std::move(made);
     observed.instrument->AddCallback(Observe, &observed);
   }
 
   static void Observe(metrics_api::ObserverResult result, void* state) {
-    const std::string& name = static_cast<const Observed*>(state)->name;
+    const std::string& name = static_cast<const ObservedInstrument*>(state)->name;
     using Observer = nostd::shared_ptr<metrics_api::ObserverResultT<std::int64_t>>;
     if (!nostd::holds_alternative<Observer>(result)) return;
-    for (const Measured& measured : Measurements()) {
+    for (const Measurement& measured : Measurements()) {
       if (measured.name == name) nostd::get<Observer>(result)->Observe(measured.count, measured.attributes);
     }
   }
@@ -179,7 +179,7 @@ class Exporter : public TelemetrySink {
   const nostd::shared_ptr<metrics_api::Meter> meter_;
   std::map<std::string_view, nostd::unique_ptr<metrics_api::Counter<std::uint64_t>>> counters_;
   std::map<std::string_view, nostd::unique_ptr<metrics_api::Histogram<double>>> histograms_;
-  std::map<std::string_view, Observed> observed_;
+  std::map<std::string_view, ObservedInstrument> observed_;
 };
 
 }  // namespace detail

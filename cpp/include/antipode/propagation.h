@@ -35,20 +35,20 @@ void SetPropagationFormats(Formats formats);
 /// What headers brought: lineage texts, not yet judged or parsed, and the forwarding headers beside them.
 ///
 /// An empty text is a carrier that was there and held nothing: something was lost (WIRE-30).
-struct Arrived {
+struct InboundHeaders {
   std::vector<std::string> texts;
   std::vector<std::pair<std::string, std::string>> forwarded;
 };
 
 /// Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5).
-Arrived ReadCarrier(const Carrier& headers);
+InboundHeaders ReadCarrier(const Carrier& headers);
 
 /// One request that came in: its scope, and what its response may carry back.
 class Inbound {
  public:
   /// `peer` is the address of the socket's peer; an empty one (a Unix socket) counts as loopback. `edge` is a
   /// middleware's own word, which can only add to the setting.
-  static ScopePtr Open(const Arrived& came, std::string_view peer, std::optional<bool> edge = std::nullopt,
+  static ScopePtr Open(const InboundHeaders& came, std::string_view peer, std::optional<bool> edge = std::nullopt,
                        Site site = Site());
 
   /// The header's value for what the scope added since it was last asked; nothing where none is to be sent.

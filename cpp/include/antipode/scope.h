@@ -30,7 +30,7 @@ class LineageScope;
 using ScopePtr = std::shared_ptr<LineageScope>;
 
 /// What `Remove` took out, and which of the named writes the scope still covers.
-struct Removed {
+struct Removal {
   Lineage lineage;
   std::vector<WriteId> still_covered;
 };
@@ -155,11 +155,11 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// Joins what the request or message itself brought: it is not sent back with the response.
   void Receive(const Lineage& lineage);
   /// Takes out what this write covers (LIN-21). It holds for the scope: a response does not bring it back.
-  Removed Remove(const WriteId& id);
+  Removal Remove(const WriteId& id);
   /// Takes out what this lineage covers.
-  Removed Remove(const Lineage& lineage);
+  Removal Remove(const Lineage& lineage);
   /// Takes out a whole store with its mark of incompleteness (LIN-22).
-  Removed RemoveStore(const std::string& store);
+  Removal RemoveStore(const std::string& store);
   /// The application vouches that nothing is missing: every mark goes (LIN-23), that of a
   /// response stream until its next message.
   void Vouch();
@@ -266,9 +266,9 @@ void Append(const WriteId& id, Site site = Site());
 void Append(const std::vector<WriteId>& ids, Site site = Site());
 
 /// Takes something out of the current scope's lineage; see LineageScope.
-Removed Remove(const WriteId& id);
-Removed Remove(const Lineage& lineage);
-Removed RemoveStore(const std::string& store);
+Removal Remove(const WriteId& id);
+Removal Remove(const Lineage& lineage);
+Removal RemoveStore(const std::string& store);
 
 /// Makes the current scope depend on a lineage (paper table 2).
 void Transfer(const Lineage& lineage, Site site = Site());

@@ -33,7 +33,7 @@ enum class Trust { kPrivate, kAll, kNone, kKey };
 enum class Policy { kRaise, kProceed, kRedeliver, kAsTimeout };
 /// What happens where a lineage leaves while a write is pending (SCOPE-19).
 enum class OnPending { kMark, kWarn, kRaise };
-/// Whether addresses in `Forwarded` and `X-Forwarded-For` are judged.
+/// Whether addresses in `Forwarded` and `X-Forwarded-CaseShims` are judged.
 enum class Forwarded { kCheck, kIgnore };
 /// What becomes of a server that does not answer (BAR-26).
 enum class OnReplicaOut { kName, kFail };

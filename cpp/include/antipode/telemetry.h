@@ -40,7 +40,7 @@ const std::vector<Instrument>& Instruments();
 using Attributes = std::map<std::string, std::string>;
 
 /// One instrument with one set of attributes, since the process began.
-struct Measured {
+struct Measurement {
   std::string name;
   Attributes attributes;
   std::int64_t count = 0;  ///< Of a counter or gauge its value; of a histogram how often.
@@ -48,7 +48,7 @@ struct Measured {
 };
 
 /// Everything so far, the observed instruments included, in order of name and attributes.
-std::vector<Measured> Measurements();
+std::vector<Measurement> Measurements();
 
 /// A barrier's wait for one store, as a span has it (OBS-1).
 struct WaitSpan {

@@ -8,7 +8,7 @@
 namespace antipode {
 namespace {
 
-struct Registered {
+struct RegisteredParts {
   std::mutex mutex;
   std::vector<std::mutex*> outer;
   std::vector<std::mutex*> inner;
@@ -20,8 +20,8 @@ struct Parts {
   std::vector<ForkPart> all;
 };
 
-Registered& All() {
-  static auto* const all = new Registered();
+RegisteredParts& All() {
+  static auto* const all = new RegisteredParts();
   return *all;
 }
 
@@ -34,14 +34,14 @@ void Before() {
   Parts& parts = AllParts();
   parts.mutex.lock();
   for (auto part = parts.all.rbegin(); part != parts.all.rend(); ++part) part->before();
-  Registered& all = All();
+  RegisteredParts& all = All();
   all.mutex.lock();
   for (std::mutex* mutex : all.outer) mutex->lock();
   for (std::mutex* mutex : all.inner) mutex->lock();
 }
 
 void Unlock() {
-  Registered& all = All();
+  RegisteredParts& all = All();
   for (std::mutex* mutex : all.inner) mutex->unlock();
   for (std::mutex* mutex : all.outer) mutex->unlock();
   all.mutex.unlock();
@@ -60,7 +60,7 @@ void InChild() {
   for (const auto& action : All().in_child) action();
 }
 
-Registered& Installed() {
+RegisteredParts& Installed() {
   static const int installed = pthread_atfork(Before, InParent, InChild);
   static_cast<void>(installed);
   return All();
@@ -69,13 +69,13 @@ Registered& Installed() {
 }  // namespace
 
 void HoldRoundForks(std::mutex& mutex, LockOrder order) {
-  Registered& all = Installed();
+  RegisteredParts& all = Installed();
   const std::lock_guard<std::mutex> lock(all.mutex);
   (order == LockOrder::kOuter ? all.outer : all.inner).push_back(&mutex);
 }
 
 void OnForkInChild(std::function<void()> action) {
-  Registered& all = Installed();
+  RegisteredParts& all = Installed();
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.in_child.push_back(std::move(action));
 }

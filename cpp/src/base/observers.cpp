@@ -22,7 +22,7 @@ class EveryObserver final : public Observer {
                                                const Lineage& lineage) override {
     return Ask(&Observer::WriteObserved, scope, store, lineage);
   }
-  void ReadBegun(const ReadEvent& read, ReadObservers& observers) override {
+  void ReadBegun(const ReadRequest& read, ReadObservers& observers) override {
     Tell(&Observer::ReadBegun, read, observers);
   }
   void LineageDropped(std::string_view reason, std::string_view direction) override {
@@ -67,11 +67,11 @@ class EveryObserver final : public Observer {
   void MarksMissing(std::string_view store, std::string_view reason) override {
     Tell(&Observer::MarksMissing, store, reason);
   }
-  std::shared_ptr<Group> BarrierRecorded(const Plan& plan, const std::vector<Asked>& asked) override {
+  std::shared_ptr<WaitGroup> BarrierRecorded(const Plan& plan, const std::vector<StoreRequest>& asked) override {
     return Ask(&Observer::BarrierRecorded, plan, asked);
   }
   void BarrierEnforced() override { Tell(&Observer::BarrierEnforced); }
-  void BarrierWaited(const Plan& plan, const BarrierResult& result, const Group& group,
+  void BarrierWaited(const Plan& plan, const BarrierResult& result, const WaitGroup& group,
                      BarrierOutcome outcome) override {
     Tell(&Observer::BarrierWaited, plan, result, group, outcome);
   }
@@ -81,13 +81,13 @@ class EveryObserver final : public Observer {
   static Observer* First() { return first.load(std::memory_order_acquire); }
   static Observer* After(const Observer& observer) { return observer.next_.load(std::memory_order_acquire); }
 
-  template <typename... Taken, typename... Given>
-  static void Tell(void (Observer::*event)(Taken...), Given&... given) {
+  template <typename... Parameters, typename... Given>
+  static void Tell(void (Observer::*event)(Parameters...), Given&... given) {
     for (Observer* each = First(); each != nullptr; each = After(*each)) (each->*event)(given...);
   }
 
-  template <typename Answer, typename... Taken, typename... Given>
-  static Answer Ask(Answer (Observer::*event)(Taken...), Given&... given) {
+  template <typename Answer, typename... Parameters, typename... Given>
+  static Answer Ask(Answer (Observer::*event)(Parameters...), Given&... given) {
     for (Observer* each = First(); each != nullptr; each = After(*each)) {
       if (Answer answer = (each->*event)(given...); answer != Answer()) return answer;
     }

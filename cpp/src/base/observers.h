@@ -21,7 +21,7 @@
 namespace antipode ANTIPODE_EXPORT {
 
 class BarrierResult;
-class Group;
+class WaitGroup;
 class Lineage;
 class LineageScope;
 class PendingWrite;
@@ -31,7 +31,7 @@ class Site;
 class Store;
 class WriteObserver;
 enum class ScopeKind;
-struct Asked;
+struct StoreRequest;
 struct Plan;
 
 // What a barrier came to (OBS-2).
@@ -68,7 +68,7 @@ struct IncompleteLineage {
 };
 
 // A read that is about to be sent.
-struct ReadEvent {
+struct ReadRequest {
   const std::shared_ptr<Store>& store;
   const std::shared_ptr<LineageScope>& scope;    // null: outside any
   const std::shared_ptr<ReadingBlock>& reading;  // null: in no block
@@ -115,7 +115,7 @@ class Observer {
 
   // Note that a read is about to be sent, and add who is to be told what becomes of it; told in dry-run and where a
   // history is recorded.
-  virtual void ReadBegun(const ReadEvent& /*read*/, ReadObservers& /*observers*/) {}
+  virtual void ReadBegun(const ReadRequest& /*read*/, ReadObservers& /*observers*/) {}
 
   // Note that a lineage was not believed or not understood (OBS-2).
   virtual void LineageDropped(std::string_view /*reason*/, std::string_view /*direction*/) {}
@@ -168,7 +168,7 @@ class Observer {
   virtual void MarksMissing(std::string_view /*store*/, std::string_view /*reason*/) {}
 
   // Follow what a barrier asks of these stores with nobody waiting (dry-run), and return the needs of the first look.
-  virtual std::shared_ptr<Group> BarrierRecorded(const Plan& /*plan*/, const std::vector<Asked>& /*asked*/) {
+  virtual std::shared_ptr<WaitGroup> BarrierRecorded(const Plan& /*plan*/, const std::vector<StoreRequest>& /*asked*/) {
     return nullptr;
   }
 
@@ -176,7 +176,7 @@ class Observer {
   virtual void BarrierEnforced() {}
 
   // Note what came of a barrier that had to wait (OBS-1).
-  virtual void BarrierWaited(const Plan& /*plan*/, const BarrierResult& /*result*/, const Group& /*group*/,
+  virtual void BarrierWaited(const Plan& /*plan*/, const BarrierResult& /*result*/, const WaitGroup& /*group*/,
                              BarrierOutcome /*outcome*/) {}
 
   // Note that the threads of the engine have ended, by `Shutdown` or with the process: what is left is to be written.

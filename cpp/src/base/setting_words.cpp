@@ -159,9 +159,9 @@ Kind<Keys> KeyKind() {
 }
 
 template <typename T>
-Word Of(std::string name, std::string variable, T Settings::*in_force, std::optional<T> SettingWords::*in_code,
+SettingField Of(std::string name, std::string variable, T Settings::*in_force, std::optional<T> SettingWords::*in_code,
         Kind<T> kind) {
-  Word word;
+  SettingField word;
   word.name = std::move(name);
   word.variable = variable.empty() ? "" : "ANTIPODE_" + variable;
   word.read = [in_force, read = kind.read](Settings& settings, std::string_view text) {
@@ -190,7 +190,7 @@ constexpr double kMostTimeout = 3600.0;  // BAR-58
 
 Kind<Mode> ModeKind() { return Choice<Mode>({Mode::kEnforce, Mode::kDryRun, Mode::kOff}); }
 
-std::vector<Word> MakeWords() {
+std::vector<SettingField> MakeWords() {
   using S = Settings;
   using W = SettingWords;
   return {
@@ -286,8 +286,8 @@ std::string_view ToString(OnReplicaOut on_replica_out) {
   return on_replica_out == OnReplicaOut::kName ? "name" : "fail";
 }
 
-const std::vector<Word>& SettingWordTable() {
-  static const auto* const words = new std::vector<Word>(MakeWords());  // never destroyed: threads may outlive main
+const std::vector<SettingField>& SettingWordTable() {
+  static const auto* const words = new std::vector<SettingField>(MakeWords());  // never destroyed: threads may outlive main
   return *words;
 }
 

@@ -16,7 +16,7 @@ namespace antipode {
 using Complaint = std::optional<std::string>;
 
 // One setting of the process.
-struct Word {
+struct SettingField {
   std::string name;
   std::string variable;  // empty: only code can set it
   // Reads a variable's text, stripped, into the settings.
@@ -32,7 +32,7 @@ struct Word {
 };
 
 // Every setting of the process, in the order in which they are shown.
-const std::vector<Word>& SettingWordTable();
+const std::vector<SettingField>& SettingWordTable();
 
 // One setting of one store; its variable is ANTIPODE_STORE_<NAME>_ and `end`.
 struct StoreWord {

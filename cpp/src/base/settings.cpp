@@ -33,7 +33,7 @@ constexpr std::string_view kDefault = "default";
 
 using Environment = std::map<std::string, std::string>;
 
-struct Resolved {
+struct ResolvedSettings {
   std::shared_ptr<const Settings> settings;
   std::vector<SettingOrigin> origins;
   std::map<std::string, StoreSettings> stores;
@@ -49,7 +49,7 @@ struct Resolved {
 struct Holder {
   std::mutex mutex;
   SettingWords code;
-  std::shared_ptr<const Resolved> resolved;
+  std::shared_ptr<const ResolvedSettings> resolved;
 };
 
 Holder& TheHolder() { return ForkSafe<Holder, LockOrder::kOuter>(); }
@@ -76,7 +76,7 @@ std::string Wanted(const std::string& variable, const std::string& text, const s
 }
 
 // Takes the variables of single stores out of the environment and reads them.
-void ReadStores(Environment& environment, Resolved& resolved) {
+void ReadStores(Environment& environment, ResolvedSettings& resolved) {
   for (auto each = environment.begin(); each != environment.end();) {
     const auto& [variable, text] = *each;
     const StoreWord* found = nullptr;
@@ -99,9 +99,9 @@ void ReadStores(Environment& environment, Resolved& resolved) {
   }
 }
 
-void ReadUnknown(const Environment& environment, Resolved& resolved) {
+void ReadUnknown(const Environment& environment, ResolvedSettings& resolved) {
   std::vector<std::string> known;
-  for (const Word& word : SettingWordTable()) {
+  for (const SettingField& word : SettingWordTable()) {
     if (!word.variable.empty()) known.push_back(word.variable);
   }
   for (const auto& [variable, text] : environment) {
@@ -118,13 +118,13 @@ bool EnvironmentIsMoreCareful(const std::string& word, const Settings& environme
   return word == "edge" && environment.edge;
 }
 
-SettingOrigin& OriginOf(Resolved& resolved, std::string_view word) {
+SettingOrigin& OriginOf(ResolvedSettings& resolved, std::string_view word) {
   return *std::find_if(resolved.origins.begin(), resolved.origins.end(),
                        [word](const SettingOrigin& origin) { return origin.word == word; });
 }
 
 // Reads the keys file, and lets keys alone mean `key` (CONF-11).
-void AddKeys(Settings& settings, Resolved& resolved) {
+void AddKeys(Settings& settings, ResolvedSettings& resolved) {
   if (settings.keys.empty() && !settings.keys_file.empty()) {
     const std::string where = OriginOf(resolved, "keys_file").variable + "=" + settings.keys_file;
     std::ifstream file(settings.keys_file, std::ios::binary);
@@ -154,11 +154,11 @@ void AddKeys(Settings& settings, Resolved& resolved) {
 }
 
 // What is in force of environment and code. Where a variable cannot be read everything else is, and nobody is believed.
-Resolved Resolve(const SettingWords& code) {
-  Resolved resolved;
+ResolvedSettings Resolve(const SettingWords& code) {
+  ResolvedSettings resolved;
   Environment environment = OurVariables();
   Settings settings;
-  for (const Word& word : SettingWordTable()) {
+  for (const SettingField& word : SettingWordTable()) {
     resolved.origins.push_back({word.name, word.variable, "", std::string(kDefault)});
     SettingOrigin& origin = resolved.origins.back();
     if (const auto found = environment.find(word.variable); found != environment.end()) {
@@ -177,13 +177,13 @@ Resolved Resolve(const SettingWords& code) {
   AddKeys(settings, resolved);
   if (Result<Peers> peers = Peers::Make(settings.peers); !peers && !resolved.error) resolved.error = peers.error();
   if (resolved.error) settings.trust = Trust::kNone;
-  const std::vector<Word>& words = SettingWordTable();
+  const std::vector<SettingField>& words = SettingWordTable();
   for (std::size_t i = 0; i < words.size(); ++i) resolved.origins[i].value = words[i].show(settings);
   resolved.settings = std::make_shared<const Settings>(std::move(settings));
   return resolved;
 }
 
-void Resolved::SayWhatIsWrong() const {
+void ResolvedSettings::SayWhatIsWrong() const {
   for (const auto& [variable, hint] : unknown) {
     logs::Warn("AP302", "variable " + variable, "the variable " + variable + " is not known and does nothing." + hint);
   }
@@ -195,13 +195,13 @@ void Resolved::SayWhatIsWrong() const {
 }
 
 // What is in force, read now if nobody did.
-std::shared_ptr<const Resolved> InForce() {
-  std::shared_ptr<const Resolved> resolved;
+std::shared_ptr<const ResolvedSettings> InForce() {
+  std::shared_ptr<const ResolvedSettings> resolved;
   {
     Holder& holder = TheHolder();
     const std::lock_guard<std::mutex> lock(holder.mutex);
     if (holder.resolved != nullptr) return holder.resolved;
-    resolved = holder.resolved = std::make_shared<const Resolved>(Resolve(holder.code));
+    resolved = holder.resolved = std::make_shared<const ResolvedSettings>(Resolve(holder.code));
     ++generation;
   }
   resolved->SayWhatIsWrong();
@@ -235,18 +235,18 @@ Result<std::shared_ptr<const Settings>> LoadSettings() {
 }
 
 Result<std::shared_ptr<const Settings>> Configure(const SettingWords& words) {
-  for (const Word& word : SettingWordTable()) {
+  for (const SettingField& word : SettingWordTable()) {
     if (const Complaint complaint = word.check(words)) {
       return Bad("AP301", "Configure(" + word.name + "): " + *complaint);
     }
   }
-  std::shared_ptr<const Resolved> resolved;
+  std::shared_ptr<const ResolvedSettings> resolved;
   {
     Holder& holder = TheHolder();
     const std::lock_guard<std::mutex> lock(holder.mutex);
     SettingWords code = holder.code;
-    for (const Word& word : SettingWordTable()) word.merge(code, words);
-    resolved = std::make_shared<const Resolved>(Resolve(code));
+    for (const SettingField& word : SettingWordTable()) word.merge(code, words);
+    resolved = std::make_shared<const ResolvedSettings>(Resolve(code));
     if (resolved->error) return *resolved->error;
     const bool leaves_off = holder.resolved != nullptr && holder.resolved->settings->mode == Mode::kOff &&
                             resolved->settings->mode != Mode::kOff;

@@ -14,15 +14,15 @@ std::atomic<std::uint64_t> requests{0};
 std::atomic<std::uint64_t> messages{0};
 std::atomic<std::uint64_t> enforced{0};
 
-struct Kept {
-  Kept() {
+struct KeptCount {
+  KeptCount() {
     OnForkInChild([] { Reset(); });  // what was counted is the parent's to tell
   }
   std::mutex mutex;
   Numbers numbers;
 };
 
-Kept& TheKept() { return ForkSafe<Kept, LockOrder::kInner>(); }
+KeptCount& TheKept() { return ForkSafe<KeptCount, LockOrder::kInner>(); }
 
 }  // namespace
 

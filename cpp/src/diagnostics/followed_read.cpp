@@ -176,7 +176,7 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
   Moment moment;
   std::string site;
   Origin origin;
-  std::shared_ptr<const BarrierLooks> looks;  // of the last barrier in its scope
+  std::shared_ptr<const BarrierObservation> looks;  // of the last barrier in its scope
   std::string barrier;                        // where that was called, where it asked for the same
   std::optional<std::pair<Ordered, Ordered>>
       older;                     // the entry that the value itself is older than, and its own version
@@ -217,7 +217,7 @@ std::unique_ptr<FollowedRead> FollowedRead::Begin(const std::shared_ptr<Store>& 
     inside->moment = std::move(moment);
     inside->site = site.ToString();
     inside->origin = Origin::Of(scope.get());
-    inside->looks = BarrierLooks::Of(scope);
+    inside->looks = BarrierObservation::Of(scope);
     begun.reset(new FollowedRead(std::move(inside)));
   });
   return begun;
@@ -226,7 +226,7 @@ std::unique_ptr<FollowedRead> FollowedRead::Begin(const std::shared_ptr<Store>& 
 void FollowedRead::Listen() noexcept {
   class Reads final : public Observer {
    public:
-    void ReadBegun(const ReadEvent& read, ReadObservers& observers) override {
+    void ReadBegun(const ReadRequest& read, ReadObservers& observers) override {
       if (!read.is_sure) return;
       auto followed = Begin(read.store, read.reading, read.scope, read.site, read.keys);
       if (followed != nullptr) Quietly([&] { observers.push_back(std::move(followed)); });

@@ -20,12 +20,12 @@ std::atomic<int> followed{0};
 std::atomic<int> unanswered{0};
 
 // One that counts until it is given back.
-class Counted {
+class FollowCount {
  public:
-  explicit Counted(std::atomic<int>& count) noexcept : count_(&count) {}
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { GiveBack(); }
+  explicit FollowCount(std::atomic<int>& count) noexcept : count_(&count) {}
+  FollowCount(const FollowCount&) = delete;
+  FollowCount& operator=(const FollowCount&) = delete;
+  ~FollowCount() { GiveBack(); }
 
   // Takes one; false where there are as many as may be.
   bool Take(int most) noexcept {
@@ -45,21 +45,21 @@ class Counted {
 };
 
 // The writes of one barrier or read. What it does is done by the thread of `Completions`, one after the other.
-class Following : public std::enable_shared_from_this<Following> {
+class FollowedWrites : public std::enable_shared_from_this<FollowedWrites> {
  public:
-  explicit Following(Over over) : over_(std::move(over)) {}
+  explicit FollowedWrites(Over over) : over_(std::move(over)) {}
 
   // Null where too many are followed.
-  std::shared_ptr<Group> Start(const Wanted& wanted) {
+  std::shared_ptr<WaitGroup> Start(const Wanted& wanted) {
     // What is followed is the parent's.
     static const bool once = (OnForkInChild([] { followed = unanswered = 0; }), true);
     static_cast<void>(once);
     if (!place_.Take(most_followed.load())) return nullptr;
     question_.Take(kMostFollowed);
     const auto self = shared_from_this();
-    const auto looked = std::make_shared<Step>(self, &Following::Looked);
-    end_ = std::make_shared<Step>(self, &Following::End);
-    look_ = std::make_shared<Group>(Duration::zero(), Calls(looked));
+    const auto looked = std::make_shared<Step>(self, &FollowedWrites::Looked);
+    end_ = std::make_shared<Step>(self, &FollowedWrites::End);
+    look_ = std::make_shared<WaitGroup>(Duration::zero(), Calls(looked));
     look_->follows = true;
     const auto look = look_;  // who is ended meanwhile lets go of it
     writes_.reserve(wanted.size());
@@ -68,7 +68,7 @@ class Following : public std::enable_shared_from_this<Following> {
       look->Add(write_id, server);
     }
     Completions::Instance().At(look->since + FollowFor(), end_);  // first: what is parked ends
-    for (Need& need : look->needs) need.server->impl().Park(need);
+    for (PendingWait& need : look->needs) need.server->impl().Park(need);
     if (!look->Parked()) threads::Insist([&] { Completions::Instance().Now(looked); });
     return look;
   }
@@ -83,16 +83,16 @@ class Following : public std::enable_shared_from_this<Following> {
   // One of the two things that are done once.
   class Step : public Completion {
    public:
-    Step(std::shared_ptr<Following> of, void (Following::*what)()) : of_(std::move(of)), what_(what) {}
+    Step(std::shared_ptr<FollowedWrites> of, void (FollowedWrites::*what)()) : of_(std::move(of)), what_(what) {}
     void Run(bool /*due*/) override {
-      const std::shared_ptr<Following> of = of_;  // what it holds goes here, and not with the alarm
+      const std::shared_ptr<FollowedWrites> of = of_;  // what it holds goes here, and not with the alarm
       ((*of).*what_)();
       of_.reset();  // not before: where there was no memory it is done again
     }
 
    private:
-    std::shared_ptr<Following> of_;
-    void (Following::*const what_)();
+    std::shared_ptr<FollowedWrites> of_;
+    void (FollowedWrites::*const what_)();
   };
 
   static std::function<void()> Calls(const std::shared_ptr<Step>& step) {
@@ -103,14 +103,14 @@ class Following : public std::enable_shared_from_this<Following> {
   void Looked() {
     if (ended_) return;
     park_ = Missing();
-    for (Need& need : park_->needs) need.server->impl().Park(need);
+    for (PendingWait& need : park_->needs) need.server->impl().Park(need);
     question_.GiveBack();
     if (!park_->Parked()) End();
   }
 
   // The needs of what the first look did not show.
-  std::shared_ptr<Group> Missing() {
-    const auto missing = std::make_shared<Group>(FollowFor(), Calls(end_));
+  std::shared_ptr<WaitGroup> Missing() {
+    const auto missing = std::make_shared<WaitGroup>(FollowFor(), Calls(end_));
     missing->follows = true;
     parked_.clear();
     for (std::size_t place = 0; place < writes_.size(); ++place) {
@@ -124,7 +124,7 @@ class Following : public std::enable_shared_from_this<Following> {
     return missing;
   }
 
-  void TakeFirst(Write& write, const Need& need) {
+  void TakeFirst(Write& write, const PendingWait& need) {
     write.left_out = need.left_out;
     if (need.left_out) return;
     write.first = need.answer;  // nothing: nobody answered it before it was given up
@@ -154,7 +154,7 @@ class Following : public std::enable_shared_from_this<Following> {
       TakeFirst(writes_[place], look_->needs[place]);
     }
     for (std::size_t number = 0; park_ && number < parked_.size(); ++number) {
-      const Need& need = park_->needs[number];
+      const PendingWait& need = park_->needs[number];
       Write& write = writes_[parked_[number]];
       if (need.answer) write.Took(need.answer, need.seen.value_or(look_->since) - look_->since);
     }
@@ -170,13 +170,13 @@ class Following : public std::enable_shared_from_this<Following> {
     place_.GiveBack();
   }
 
-  Counted place_{followed};
-  Counted question_{unanswered};
+  FollowCount place_{followed};
+  FollowCount question_{unanswered};
   Over over_;
   Writes writes_;
   std::vector<std::size_t> parked_;
-  std::shared_ptr<Group> look_;
-  std::shared_ptr<Group> park_;
+  std::shared_ptr<WaitGroup> look_;
+  std::shared_ptr<WaitGroup> park_;
   std::shared_ptr<Step> end_;
   bool ended_ = false;
 };
@@ -203,10 +203,10 @@ void Write::Took(const std::optional<Visibility>& now, Duration after) {
   if (now && now->verdict == Verdict::kVisible) visible_after = std::max(after, Duration::zero());
 }
 
-std::shared_ptr<Group> Follow(const Wanted& wanted, Over over) {
-  std::shared_ptr<Following> following;
+std::shared_ptr<WaitGroup> Follow(const Wanted& wanted, Over over) {
+  std::shared_ptr<FollowedWrites> following;
   try {
-    following = std::make_shared<Following>(std::move(over));
+    following = std::make_shared<FollowedWrites>(std::move(over));
     return following->Start(wanted);
   } catch (const std::bad_alloc&) {  // it is not followed (BAR-61)
     if (following) following->Drop();

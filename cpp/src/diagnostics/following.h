@@ -59,7 +59,7 @@ using Over = std::function<void(const Writes&)>;
 
 /// Follows writes, with nobody waiting: the needs of the first look. Null where too many are followed, or where this
 /// process has no memory for it; then nothing is called.
-std::shared_ptr<Group> Follow(const Wanted& wanted, Over over);
+std::shared_ptr<WaitGroup> Follow(const Wanted& wanted, Over over);
 
 /// Seconds until the last of these was seen; nothing where one was not.
 std::optional<double> VisibleAfter(const std::vector<const Write*>& writes);

@@ -80,7 +80,7 @@ const std::shared_ptr<Number>& Of(std::string_view instrument, std::initializer_
   return number;
 }
 
-std::string Spelled(const Measured& measured, std::string_view suffix) {
+std::string Spelled(const Measurement& measured, std::string_view suffix) {
   std::string name = measured.name + std::string(suffix) + "{";
   for (const auto& [key, value] : measured.attributes) name += (name.back() == '{' ? "" : ",") + key + "=" + value;
   return name + "}";
@@ -88,8 +88,8 @@ std::string Spelled(const Measured& measured, std::string_view suffix) {
 
 }  // namespace
 
-std::vector<Measured> Measurements() {
-  std::vector<Measured> measured;
+std::vector<Measurement> Measurements() {
+  std::vector<Measurement> measured;
   for (const BarrierOutcome outcome : kBarrierOutcomes) {
     const auto count = static_cast<std::int64_t>(CountedBarriers(outcome));
     if (count == 0) continue;
@@ -108,7 +108,7 @@ std::vector<Measured> Measurements() {
       measured.push_back({"antipode.marks.missing", {{"antipode.store", store}, {"antipode.reason", reason}}, 1, 0.0});
     }
   }
-  std::sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
+  std::sort(measured.begin(), measured.end(), [](const Measurement& a, const Measurement& b) {
     return std::tie(a.name, a.attributes) < std::tie(b.name, b.attributes);
   });
   return measured;
@@ -174,7 +174,7 @@ std::string Bounded(std::string_view site) {
 
 std::map<std::string, std::uint64_t> Counts() {
   std::map<std::string, std::uint64_t> counts;
-  for (const Measured& measured : Measurements()) {
+  for (const Measurement& measured : Measurements()) {
     if (Find(measured.name).kind == InstrumentKind::kHistogram) {
       counts[Spelled(measured, ".sum")] = static_cast<std::uint64_t>(measured.sum);
       counts[Spelled(measured, ".count")] = static_cast<std::uint64_t>(measured.count);

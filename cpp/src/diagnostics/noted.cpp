@@ -43,30 +43,30 @@ class Operation {
 
 namespace {
 
-class NotedWrite final : public WriteObserver {
+class WriteEvent final : public WriteObserver {
  public:
-  explicit NotedWrite(std::unique_ptr<Operation> operation) noexcept;
-  NotedWrite(const NotedWrite&) = delete;
-  NotedWrite& operator=(const NotedWrite&) = delete;
-  ~NotedWrite() override;
+  explicit WriteEvent(std::unique_ptr<Operation> operation) noexcept;
+  WriteEvent(const WriteEvent&) = delete;
+  WriteEvent& operator=(const WriteEvent&) = delete;
+  ~WriteEvent() override;
 
-  void Changes(std::optional<std::vector<Changed>> changed) noexcept override;
+  void Changes(std::optional<std::vector<KeyChange>> changed) noexcept override;
   void Done(const std::optional<WriteId>& write_id, std::string_view key) noexcept override;
   void Unknown(std::string_view key) noexcept override;
   void NotDone() noexcept override;
 
  private:
   const std::unique_ptr<Operation> operation_;
-  std::optional<std::vector<Changed>> changed_;
+  std::optional<std::vector<KeyChange>> changed_;
 };
 
 // One read, from before it is sent until its end; where no reply came, it is none.
-class NotedRead final : public ReadObserver {
+class ReadEvent final : public ReadObserver {
  public:
-  explicit NotedRead(std::unique_ptr<Operation> operation) noexcept;
-  NotedRead(const NotedRead&) = delete;
-  NotedRead& operator=(const NotedRead&) = delete;
-  ~NotedRead() override;
+  explicit ReadEvent(std::unique_ptr<Operation> operation) noexcept;
+  ReadEvent(const ReadEvent&) = delete;
+  ReadEvent& operator=(const ReadEvent&) = delete;
+  ~ReadEvent() override;
 
   void Returned(const ReadReply& reply) noexcept override;
   void Covered(const WriteId& position) noexcept override;
@@ -79,7 +79,7 @@ class NotedRead final : public ReadObserver {
 
 std::string TextOf(const WriteId& write_id) { return Lineage(write_id).Serialize(); }
 
-JsonObject FieldsOf(const Changed& changed) {
+JsonObject FieldsOf(const KeyChange& changed) {
   JsonObject fields;
   fields.Text("key", SpelledKey(changed.key));
   if (changed.content == Content::kSomething) fields.Flag("there", true);
@@ -100,7 +100,7 @@ JsonObject FieldsOf(const ReadValue& value) {
   return fields;
 }
 
-std::vector<Told> WriteLines(const JsonObject& fields, const std::optional<std::vector<Changed>>& changed) {
+std::vector<Told> WriteLines(const JsonObject& fields, const std::optional<std::vector<KeyChange>>& changed) {
   std::vector<Told> told;
   const auto add = [&](const JsonObject& own) { told.push_back({"write", JsonObject(fields).With(own)}); };
   if (!changed) {
@@ -108,7 +108,7 @@ std::vector<Told> WriteLines(const JsonObject& fields, const std::optional<std::
   } else if (changed->empty()) {
     add(JsonObject().Text("key", "").Flag("nothing", true));
   } else {
-    for (const Changed& each : *changed) add(FieldsOf(each));
+    for (const KeyChange& each : *changed) add(FieldsOf(each));
   }
   return told;
 }
@@ -120,22 +120,22 @@ std::unique_ptr<Operation> Begin(Recorder& recorder, const Store& store, Lineage
 
 }  // namespace
 
-NotedWrite::NotedWrite(std::unique_ptr<Operation> operation) noexcept : operation_(std::move(operation)) {}
+WriteEvent::WriteEvent(std::unique_ptr<Operation> operation) noexcept : operation_(std::move(operation)) {}
 
-NotedWrite::~NotedWrite() { NotedWrite::Unknown({}); }
+WriteEvent::~WriteEvent() { WriteEvent::Unknown({}); }
 
-void NotedWrite::Changes(std::optional<std::vector<Changed>> changed) noexcept { changed_ = std::move(changed); }
+void WriteEvent::Changes(std::optional<std::vector<KeyChange>> changed) noexcept { changed_ = std::move(changed); }
 
-void NotedWrite::Done(const std::optional<WriteId>& write_id, std::string_view key) noexcept {
+void WriteEvent::Done(const std::optional<WriteId>& write_id, std::string_view key) noexcept {
   operation_->Tell([&] {
-    if (!changed_ && !key.empty() && !operation_->positions()) changed_ = {Changed{std::string(key)}};
+    if (!changed_ && !key.empty() && !operation_->positions()) changed_ = {KeyChange{std::string(key)}};
     JsonObject fields = operation_->Fields();
     if (write_id) fields.Text("identifier", TextOf(*write_id));
     return WriteLines(fields, changed_);
   });
 }
 
-void NotedWrite::Unknown(std::string_view key) noexcept {
+void WriteEvent::Unknown(std::string_view key) noexcept {
   if (operation_->over()) return;
   if (changed_ && changed_->empty()) {
     NotDone();
@@ -143,17 +143,17 @@ void NotedWrite::Unknown(std::string_view key) noexcept {
   }
   operation_->Tell(
       [&] {
-        if (!changed_ && !key.empty() && !operation_->positions()) changed_ = {Changed{std::string(key)}};
+        if (!changed_ && !key.empty() && !operation_->positions()) changed_ = {KeyChange{std::string(key)}};
         return WriteLines(operation_->Fields().Text("outcome", "unknown"), changed_);
       },
       false);
 }
 
-void NotedWrite::NotDone() noexcept { operation_->End({}); }
+void WriteEvent::NotDone() noexcept { operation_->End({}); }
 
-NotedRead::NotedRead(std::unique_ptr<Operation> operation) noexcept : operation_(std::move(operation)) {}
+ReadEvent::ReadEvent(std::unique_ptr<Operation> operation) noexcept : operation_(std::move(operation)) {}
 
-NotedRead::~NotedRead() {
+ReadEvent::~ReadEvent() {
   if (values_.empty()) {
     operation_->End({});
     return;
@@ -168,7 +168,7 @@ NotedRead::~NotedRead() {
   });
 }
 
-void NotedRead::Returned(const ReadReply& reply) noexcept {
+void ReadEvent::Returned(const ReadReply& reply) noexcept {
   try {
     for (const ReadValue& each : reply.values) values_.push_back(FieldsOf(each));
   } catch (...) {
@@ -177,7 +177,7 @@ void NotedRead::Returned(const ReadReply& reply) noexcept {
   }
 }
 
-void NotedRead::Covered(const WriteId& position) noexcept {
+void ReadEvent::Covered(const WriteId& position) noexcept {
   try {
     covers_ = position;
   } catch (...) {
@@ -191,7 +191,7 @@ std::unique_ptr<WriteObserver> NoteWrite(const ScopePtr& scope, const Store& sto
   try {
     found->NotRead(store);
     auto operation = Begin(*found, store, scope.get(), lineage);
-    return operation == nullptr ? nullptr : std::make_unique<NotedWrite>(std::move(operation));
+    return operation == nullptr ? nullptr : std::make_unique<WriteEvent>(std::move(operation));
   } catch (...) {
     found->Failed();
     return nullptr;
@@ -207,7 +207,7 @@ std::unique_ptr<ReadObserver> NoteRead(const Store& store, const ScopePtr& scope
       return nullptr;
     }
     auto operation = Begin(*found, store, scope.get(), scope->Known());
-    return operation == nullptr ? nullptr : std::make_unique<NotedRead>(std::move(operation));
+    return operation == nullptr ? nullptr : std::make_unique<ReadEvent>(std::move(operation));
   } catch (...) {
     found->Failed();
     return nullptr;

@@ -33,17 +33,17 @@ std::string ToldAs(std::string_view name) {
 }
 
 // The looks of scopes that live; what has ended goes when there are twice as many as were left the last time.
-struct KeptLooks {
+struct KeptObservations {
   std::mutex mutex;
-  std::map<std::weak_ptr<LineageScope>, std::shared_ptr<const BarrierLooks>, std::owner_less<>> of;
+  std::map<std::weak_ptr<LineageScope>, std::shared_ptr<const BarrierObservation>, std::owner_less<>> of;
   std::size_t most = kFewestLooks;
 
   static constexpr std::size_t kFewestLooks = 1024;
 
-  KeptLooks() { HoldRoundForks(mutex, LockOrder::kInner); }
+  KeptObservations() { HoldRoundForks(mutex, LockOrder::kInner); }
 
-  static KeptLooks& Instance() {
-    static auto* kept = new KeptLooks;  // as the engine: threads of an application may outlive `main`
+  static KeptObservations& Instance() {
+    static auto* kept = new KeptObservations;  // as the engine: threads of an application may outlive `main`
     return *kept;
   }
 
@@ -61,21 +61,21 @@ Moment Moment::Now() {
   return {std::chrono::duration<double>(now).count(), telemetry::CurrentSpan()};
 }
 
-std::shared_ptr<const BarrierLooks> BarrierLooks::Of(const ScopePtr& scope) {
-  KeptLooks& kept = KeptLooks::Instance();
+std::shared_ptr<const BarrierObservation> BarrierObservation::Of(const ScopePtr& scope) {
+  KeptObservations& kept = KeptObservations::Instance();
   const std::lock_guard<std::mutex> lock(kept.mutex);
   const auto found = scope ? kept.of.find(scope) : kept.of.end();
   return found == kept.of.end() ? nullptr : found->second;
 }
 
-void BarrierLooks::Keep(const ScopePtr& scope, std::shared_ptr<const BarrierLooks> looks) {
-  KeptLooks& kept = KeptLooks::Instance();
+void BarrierObservation::Keep(const ScopePtr& scope, std::shared_ptr<const BarrierObservation> looks) {
+  KeptObservations& kept = KeptObservations::Instance();
   const std::lock_guard<std::mutex> lock(kept.mutex);
   kept.Tidy();
   kept.of.insert_or_assign(scope, std::move(looks));
 }
 
-bool BarrierLooks::Hold(const std::string& address, const std::vector<WriteId>& ids) const {
+bool BarrierObservation::Hold(const std::string& address, const std::vector<WriteId>& ids) const {
   const auto found = asked.find(address);
   return found != asked.end() && std::all_of(ids.begin(), ids.end(), [&](const WriteId& id) {
            return std::find(found->second.begin(), found->second.end(), id) != found->second.end();

@@ -28,14 +28,14 @@ struct Moment {
 };
 
 /// What a scope's last barrier in dry-run has followed: it misses what a read behind it misses there (REC-27).
-struct BarrierLooks {
+struct BarrierObservation {
   std::string site;
   std::map<std::string, std::vector<WriteId>> asked;  ///< By the servers' addresses.
 
   /// Those of the last barrier in this scope; null where there are none.
-  static std::shared_ptr<const BarrierLooks> Of(const ScopePtr& scope);
+  static std::shared_ptr<const BarrierObservation> Of(const ScopePtr& scope);
   /// Keeps them for as long as the scope lives.
-  static void Keep(const ScopePtr& scope, std::shared_ptr<const BarrierLooks> looks);
+  static void Keep(const ScopePtr& scope, std::shared_ptr<const BarrierObservation> looks);
   /// Whether it asked this server for all of these.
   bool Hold(const std::string& address, const std::vector<WriteId>& ids) const;
 };

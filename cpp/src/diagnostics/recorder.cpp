@@ -244,7 +244,7 @@ class History final : public Observer {
     return NoteWrite(scope, store, lineage);
   }
 
-  void ReadBegun(const ReadEvent& read, ReadObservers& observers) override {
+  void ReadBegun(const ReadRequest& read, ReadObservers& observers) override {
     auto noted = NoteRead(*read.store, read.scope);
     if (noted == nullptr) return;
     try {

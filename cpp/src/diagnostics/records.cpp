@@ -28,8 +28,8 @@ namespace antipode {
 namespace {
 
 // What is written once a minute: records that were held back, and what was counted since.
-struct Summing {
-  Summing() {
+struct SummaryWriter {
+  SummaryWriter() {
     OnForkInChild([this] { Forget(); });
   }
   void Forget() {
@@ -43,7 +43,7 @@ struct Summing {
   double since = UnixTime();
 };
 
-Summing& TheSumming() { return ForkSafe<Summing, LockOrder::kOuter>(); }
+SummaryWriter& TheSumming() { return ForkSafe<SummaryWriter, LockOrder::kOuter>(); }
 
 // What is due, or all of it.
 std::vector<Record> Due(bool all) {
@@ -68,7 +68,7 @@ std::vector<std::string> DueLines() {
 }
 
 // What a barrier would have found of one store; a server that does not answer is left out, as by a barrier.
-Verdict VerdictOf(const Asked& asked, const std::vector<const following::Write*>& writes, bool left_out) {
+Verdict VerdictOf(const StoreRequest& asked, const std::vector<const following::Write*>& writes, bool left_out) {
   if (std::any_of(writes.begin(), writes.end(), [](const auto* write) { return write->Late(); })) {
     return Verdict::kNotYet;
   }
@@ -78,7 +78,7 @@ Verdict VerdictOf(const Asked& asked, const std::vector<const following::Write*>
 }
 
 // One store of a barrier record; whether it was visible at the first look.
-bool AddStore(std::vector<JsonObject>& stores, const Asked& asked, const following::Writes& writes,
+bool AddStore(std::vector<JsonObject>& stores, const StoreRequest& asked, const following::Writes& writes,
               const std::string& site) {
   std::vector<const following::Write*> judged;
   std::set<std::string> servers;
@@ -108,11 +108,11 @@ bool AddStore(std::vector<JsonObject>& stores, const Asked& asked, const followi
 }
 
 // What a barrier would have said without waiting (REC-5).
-void PutBarrier(Record record, const Plan& plan, const std::vector<Asked>& asked, const following::Writes& writes,
+void PutBarrier(Record record, const Plan& plan, const std::vector<StoreRequest>& asked, const following::Writes& writes,
                 bool unjudged) {
   std::vector<JsonObject> stores;
   bool seen = plan.unregistered.empty();
-  for (const Asked& each : asked) seen = AddStore(stores, each, writes, plan.site) && seen;
+  for (const StoreRequest& each : asked) seen = AddStore(stores, each, writes, plan.site) && seen;
   for (const auto& each : plan.unregistered) {  // open branches, too: nobody knows what is to come
     stores.push_back(JsonObject().Text("store", each.first).Text("verdict", ToString(Verdict::kUnproven)));
   }
@@ -123,8 +123,8 @@ void PutBarrier(Record record, const Plan& plan, const std::vector<Asked>& asked
   record.Flag("satisfied", seen).Flag("complete", seen && !unjudged && !left_out).Objects("stores", stores).Put();
 }
 
-std::shared_ptr<const BarrierLooks> LooksOf(const following::Wanted& wanted, const std::string& site) {
-  auto looks = std::make_shared<BarrierLooks>();
+std::shared_ptr<const BarrierObservation> LooksOf(const following::Wanted& wanted, const std::string& site) {
+  auto looks = std::make_shared<BarrierObservation>();
   looks->site = site;
   for (const auto& [server, write_id] : wanted) looks->asked[server->address()].push_back(write_id);
   return looks;
@@ -190,7 +190,7 @@ class DryRun final : public Observer {
     if (IsOn()) PutLate("sent", store, site);
   }
 
-  std::shared_ptr<Group> BarrierRecorded(const Plan& plan, const std::vector<Asked>& asked) override {
+  std::shared_ptr<WaitGroup> BarrierRecorded(const Plan& plan, const std::vector<StoreRequest>& asked) override {
     records::Start();
     counts::Add("barriers", telemetry::Bounded(plan.site), "");
     const Moment moment = Moment::Now();
@@ -207,7 +207,7 @@ class DryRun final : public Observer {
     Record record("barrier", moment);
     record.Text("site", plan.site).CameFrom(origin).Text("reach", ToString(plan.reach)).Tell();
     following::Wanted wanted;
-    for (const Asked& each : asked) {
+    for (const StoreRequest& each : asked) {
       for (const auto& server : each.servers) {
         for (const WriteId& write_id : each.ids) wanted.emplace_back(server, write_id);
       }
@@ -217,7 +217,7 @@ class DryRun final : public Observer {
       PutBarrier(record, plan, asked, writes, unjudged);
     });
     if (group) {
-      if (plan.scope) BarrierLooks::Keep(plan.scope, LooksOf(wanted, plan.site));
+      if (plan.scope) BarrierObservation::Keep(plan.scope, LooksOf(wanted, plan.site));
       return group;
     }
     // Bounded: this one is not followed, and its record says that nobody knows.

@@ -31,11 +31,11 @@ struct Wait {
   std::optional<Duration> lag;
 };
 
-std::optional<Wait> WaitOf(const Asked& asked, const BarrierResult& result, const Group& group) {
+std::optional<Wait> WaitOf(const StoreRequest& asked, const BarrierResult& result, const WaitGroup& group) {
   bool parked = false;
   bool left_out = false;
   Duration late{};
-  for (const Need& need : group.needs) {
+  for (const PendingWait& need : group.needs) {
     if (&need.server->store() != asked.store.get()) continue;
     parked = parked || need.parked;
     left_out = left_out || need.left_out;
@@ -84,7 +84,7 @@ class Telemetry final : public Observer {
 
   void MarksMissing(std::string_view store, std::string_view reason) override { NoteMarks(store, reason); }
 
-  void BarrierWaited(const Plan& plan, const BarrierResult& result, const Group& group,
+  void BarrierWaited(const Plan& plan, const BarrierResult& result, const WaitGroup& group,
                      BarrierOutcome outcome) override {
     BarrierSpan barrier;
     barrier.duration = result.waited();
@@ -99,7 +99,7 @@ class Telemetry final : public Observer {
     const std::string_view dry_run = plan.dry_run ? "true" : "false";
     Record("antipode.barrier.duration", {{"outcome", barrier.outcome}, {"site", barrier.site}, {"dry_run", dry_run}},
            Seconds(barrier.duration));
-    for (const Asked& asked : plan.asked) {
+    for (const StoreRequest& asked : plan.asked) {
       std::optional<Wait> wait = WaitOf(asked, result, group);
       if (!wait) continue;
       const WaitSpan& span = wait->span;

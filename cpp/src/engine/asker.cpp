@@ -209,7 +209,7 @@ void Asker::Turn(Pace& pace) {
   const Duration own_pace = state_.shim->OwnPace();
   const Duration shortest = std::max<Duration>({InForce()->poll, own_pace, milliseconds(1)});
   TimePoint due = Due(pace, shortest);
-  const Woken woken = Sleep(std::min(due - Clock::now(), kNap));
+  const WakeReason woken = Sleep(std::min(due - Clock::now(), kNap));
   if (ending_.load(std::memory_order_acquire)) return;
   bool wanted = false;
   bool unhurried = false;
@@ -266,7 +266,7 @@ TimePoint Asker::Due(const Pace& pace, Duration shortest) {
 }
 
 // Sleeps until the time is over, the server pushed, or somebody new waits.
-Asker::Woken Asker::Sleep(Duration duration) {
+Asker::WakeReason Asker::Sleep(Duration duration) {
   pollfd heard[2] = {{wake_.load(std::memory_order_relaxed), POLLIN, 0}, {-1, POLLIN, 0}};
   if (watch_) heard[1].fd = watch_->Descriptor();
   duration = std::max(duration, Duration::zero());

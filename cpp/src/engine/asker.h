@@ -49,7 +49,7 @@ class Asker {
 
  private:
   /// What ended a sleep: somebody new waits, the server pushed, or neither.
-  struct Woken {
+  struct WakeReason {
     bool is_called;
     bool is_pushed;
   };
@@ -62,7 +62,7 @@ class Asker {
   void Turn(Pace& pace);
   void LookForLeave();
   TimePoint Due(const Pace& pace, Duration shortest);
-  Woken Sleep(Duration duration);
+  WakeReason Sleep(Duration duration);
   bool Round(bool wanted);
   std::optional<bool> Question(bool wanted);
   Answers Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried);

@@ -18,7 +18,7 @@ BarrierResult Blocking(const Lineage* lineage, const BarrierOptions& options, co
                      "  Use: antipode::BarrierAsync(…), or give that one an Executor. (site: " +
                          site.ToString() + ")"});
   }
-  Begun begun = Begin(lineage, options, site);
+  BarrierStart begun = Begin(lineage, options, site);
   if (begun.result) return *std::move(begun.result);
   BarrierWaits waits(std::move(begun.plan));
   do {

@@ -23,7 +23,7 @@ class Waiter::Waiting : public std::enable_shared_from_this<Waiting> {
       : callback_(std::move(callback)), executor_(std::move(executor)) {}
 
   void Start(const Lineage* lineage, const BarrierOptions& options, const Site& site) {
-    Begun begun = Begin(lineage, options, site);
+    BarrierStart begun = Begin(lineage, options, site);
     if (begun.result) {
       result_ = std::move(begun.result);
       Wake(NextRound());
@@ -70,7 +70,7 @@ class Waiter::Waiting : public std::enable_shared_from_this<Waiting> {
     bool has_places = false;
     try {
       for (const auto& [server, write_id] : waits_->plan().Wanted()) server->impl().Park(group->Add(*write_id, server));
-      // The group cannot be over before `Parked` is called: until then all of this is this thread's own.
+      // The group cannot be over before `ParkedBarriers` is called: until then all of this is this thread's own.
       has_places = places_.Take(*group);
       if (may_start) Completions::Instance().At(DeadlineOf(*group), round);
     } catch (const std::bad_alloc&) {  // nobody would end what is parked (BAR-61)

@@ -11,13 +11,13 @@ namespace {
 constexpr char kChanged[] = "the store's servers changed until the deadline, and this one was not asked any more";
 
 // Whether the barrier does not pass for this need, whoever else joins.
-bool Fails(const Need& need) { return !need.Is(Verdict::kVisible) && !need.left_out; }
+bool Fails(const PendingWait& need) { return !need.Is(Verdict::kVisible) && !need.left_out; }
 
 }  // namespace
 
-std::shared_ptr<Group> BarrierWaits::Begin(std::function<void()> released) {
+std::shared_ptr<WaitGroup> BarrierWaits::Begin(std::function<void()> released) {
   const TimePoint since = group_ ? group_->since : Clock::now();
-  group_ = std::make_shared<Group>(plan_->timeout, std::move(released), since);
+  group_ = std::make_shared<WaitGroup>(plan_->timeout, std::move(released), since);
   group_->looks_twice = plan_->LooksTwice();
   group_->has_changed = plan_->Outdated();
   group_->is_own = plan_->reach == Reach::kReplica;
@@ -29,10 +29,10 @@ std::shared_ptr<Group> BarrierWaits::Begin(std::function<void()> released) {
 bool BarrierWaits::Take() {
   if (is_due_) return false;  // it could not begin: this process had no memory (BAR-61)
   if (!parked_.empty()) {
-    for (Need& need : group_->needs) need.parked = need.parked || parked_.count(&need.server->store()) > 0;
+    for (PendingWait& need : group_->needs) need.parked = need.parked || parked_.count(&need.server->store()) > 0;
   }
   if (group_->overloaded || !(group_->HasWaited() || plan_->Outdated()())) return true;
-  std::vector<Asked> now = plan_->ServersOfNow();
+  std::vector<StoreRequest> now = plan_->ServersOfNow();
   const bool is_same = std::equal(now.begin(), now.end(), plan_->asked.begin(), HaveSameServers);
   return is_same || !GoesOn(std::move(now));
 }
@@ -41,21 +41,21 @@ void BarrierWaits::Cancel() {
   const Visibility cancelled = Visibility::NotYet("cancelled");
   group_->cancelled.store(true);
   group_->Refuse(cancelled);
-  for (Need& need : group_->needs) {
+  for (PendingWait& need : group_->needs) {
     if (need.Is(Verdict::kVisible)) need.answer = cancelled;
   }
 }
 
-bool BarrierWaits::GoesOn(std::vector<Asked> now) {
+bool BarrierWaits::GoesOn(std::vector<StoreRequest> now) {
   std::set<const Server*> named;
-  for (const Asked& each : now) {
+  for (const StoreRequest& each : now) {
     for (const auto& server : each.servers) named.insert(server.get());
   }
   const bool has_time = Clock::now() < DeadlineOf(*group_);
   const bool is_outdated = group_->is_outdated();
   bool has_failed = false;
   std::set<const Server*> joined = named;
-  for (const Need& need : group_->needs) {
+  for (const PendingWait& need : group_->needs) {
     if (Fails(need) && (!has_time || (!is_outdated && named.count(need.server.get()) > 0))) return false;
     has_failed = has_failed || Fails(need);
     joined.erase(need.server.get());
@@ -67,7 +67,7 @@ bool BarrierWaits::GoesOn(std::vector<Asked> now) {
   is_unknown = is_unknown && plan_->timeout > Duration::zero();
   // Where it ended before its time, or one had failed, nobody has looked whether the others' proofs stand.
   is_due_ = has_time && (is_outdated || has_failed || !joined.empty() || is_unknown);
-  for (const Need& need : group_->needs) {
+  for (const PendingWait& need : group_->needs) {
     if (is_due_ && need.parked) parked_.insert(&need.server->store());
   }
   for (std::size_t place = 0; place < now.size(); ++place) now[place].ids = std::move(plan_->asked[place].ids);
@@ -77,10 +77,10 @@ bool BarrierWaits::GoesOn(std::vector<Asked> now) {
 }
 
 void BarrierWaits::Miss(const std::set<const Server*>& joined) {
-  for (const Asked& each : plan_->asked) {
+  for (const StoreRequest& each : plan_->asked) {
     for (const auto& server : each.servers) {
       if (joined.count(server.get()) == 0) continue;
-      Need& need = group_->Add(each.ids.front(), server);
+      PendingWait& need = group_->Add(each.ids.front(), server);
       need.answer = Visibility::NotYet(kChanged);
     }
   }

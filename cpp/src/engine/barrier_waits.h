@@ -22,10 +22,10 @@ class BarrierWaits {
   const Plan& plan() const noexcept { return *plan_; }
 
   /// The last wait; it began when the first did.
-  Group& group() const noexcept { return *group_; }
+  WaitGroup& group() const noexcept { return *group_; }
 
-  /// A wait, to be parked by the plan: the first one, or the one that follows. `released` is as `Group` has it.
-  std::shared_ptr<Group> Begin(std::function<void()> released = nullptr);
+  /// A wait, to be parked by the plan: the first one, or the one that follows. `released` is as `WaitGroup` has it.
+  std::shared_ptr<WaitGroup> Begin(std::function<void()> released = nullptr);
 
   /// Takes what the last wait came to; false where another is to follow, by the new plan, under its deadline.
   bool Take();
@@ -34,12 +34,12 @@ class BarrierWaits {
   void Cancel();
 
  private:
-  bool GoesOn(std::vector<Asked> now);
+  bool GoesOn(std::vector<StoreRequest> now);
   // Says of servers that joined too late to be asked that they were not.
   void Miss(const std::set<const Server*>& joined);
 
   std::unique_ptr<Plan> plan_;
-  std::shared_ptr<Group> group_;
+  std::shared_ptr<WaitGroup> group_;
   bool is_due_ = false;            // another wait, which has not begun yet
   std::set<const Store*> parked_;  // where an earlier wait was parked
 };

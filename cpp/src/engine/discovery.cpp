@@ -73,7 +73,7 @@ void Store::Impl::BeginRefresh() noexcept {
 
 // Tells those who wait for names that nobody asks for them.
 void Store::Impl::MissNames() noexcept {
-  std::vector<std::weak_ptr<Group>> waiting;
+  std::vector<std::weak_ptr<WaitGroup>> waiting;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     waiting.swap(await_names_);
@@ -113,7 +113,7 @@ bool Store::Impl::TellNames() {
     }
   }
   EndOutdated(waiting);
-  const auto is_over = [](const std::weak_ptr<Group>& each) {
+  const auto is_over = [](const std::weak_ptr<WaitGroup>& each) {
     const auto group = each.lock();
     return group == nullptr || group->IsOver();
   };
@@ -124,7 +124,7 @@ bool Store::Impl::TellNames() {
   return goes_on;
 }
 
-void Store::Impl::AwaitNames(const std::shared_ptr<Group>& group, bool own) {
+void Store::Impl::AwaitNames(const std::shared_ptr<WaitGroup>& group, bool own) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (own && !(own_.empty() && reached_.empty())) return;

@@ -14,15 +14,15 @@
 namespace antipode::detail {
 namespace {
 
-struct Running {
-  Running() {
+struct RunningRead {
+  RunningRead() {
     OnForkInChild([this] { count = 0; });  // those that run are the parent's
   }
   std::mutex mutex;
   std::int64_t count = 0;
 };
 
-Running& TheRunning() { return ForkSafe<Running, LockOrder::kInner>(); }
+RunningRead& TheRunning() { return ForkSafe<RunningRead, LockOrder::kInner>(); }
 
 // What each read of the fallback first waits for: what was asked about, and what the block around it waits for anyway.
 Lineage WaitedFor(const Lineage& judged, const std::optional<std::vector<std::string>>& stores,

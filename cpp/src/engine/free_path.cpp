@@ -70,7 +70,7 @@ void Remember(const Plan& plan, const BarrierResult& result) {
   if (ttl <= Duration::zero() && !plan.asked.empty()) return;
   std::vector<std::pair<std::shared_ptr<Store>, std::uint64_t>> stores;
   std::vector<std::pair<std::shared_ptr<Server>, std::uint64_t>> servers;
-  for (const Asked& asked : plan.asked) {
+  for (const StoreRequest& asked : plan.asked) {
     stores.emplace_back(asked.store, asked.generation);
     for (const auto& server : asked.servers) {
       std::optional<std::uint64_t> proof;

@@ -19,11 +19,11 @@ constexpr char kGone[] = "is not listed any more, and a connection may still lea
 // A barrier that was over before this share of its deadline was given up early: timers end a little early, too.
 constexpr double kWhole = 0.9;
 
-using Needs = std::vector<const Need*>;
+using Needs = std::vector<const PendingWait*>;
 
 std::string Milliseconds(Duration duration) { return std::to_string(std::llround(Seconds(duration) * 1000)); }
 
-std::string Wanted(const Asked& asked) {
+std::string Wanted(const StoreRequest& asked) {
   const WriteId& first = asked.ids.front();
   if (asked.ids.size() == 1 && first.is_position()) {
     return first.ordered()->epoch.substr(0, 4) + "…." + std::to_string(first.ordered()->counter) + " or later";
@@ -31,7 +31,7 @@ std::string Wanted(const Asked& asked) {
   return std::to_string(asked.ids.size()) + " writes or later";
 }
 
-std::string Missing(const Need& need) {
+std::string Missing(const PendingWait& need) {
   const std::string replica = "replica " + need.server->address();
   const std::string down = need.server->impl().Down();
   if (!down.empty()) return replica + " does not answer: " + down;
@@ -46,13 +46,13 @@ std::string Missing(const Need& need) {
 // `wanted`: how many writes it was to be asked for.
 ServerResult JudgeServer(const Server& server, const Needs& needs, std::size_t wanted, bool looked) {
   const std::string& address = server.address();
-  if (std::any_of(needs.begin(), needs.end(), [](const Need* need) { return need->left_out; })) {
+  if (std::any_of(needs.begin(), needs.end(), [](const PendingWait* need) { return need->left_out; })) {
     const std::string words = server.impl().Down();
     return {address, Verdict::kUnproven, "does not answer: " + (words.empty() ? "does not answer" : words), true,
             UnprovenKind::kConnection};
   }
   std::optional<Visibility> worst;
-  for (const Need* need : needs) {
+  for (const PendingWait* need : needs) {
     if (!need->answer) continue;
     Visibility answer = *need->answer;
     if (answer.verdict == Verdict::kNotYet && answer.unknown_epoch && !looked) {
@@ -62,29 +62,29 @@ ServerResult JudgeServer(const Server& server, const Needs& needs, std::size_t w
   }
   if (worst) return {address, Verdict::kUnproven, address + ": " + worst->reason, false, worst->kind};
   const Verdict late = looked ? Verdict::kNotYet : Verdict::kTimedOut;
-  for (const Need* need : needs) {
+  for (const PendingWait* need : needs) {
     if (!need->Is(Verdict::kVisible)) return {address, late, Missing(*need), false};
   }
   if (needs.size() < wanted) return {address, late, "replica " + address + " was not asked", false};
   return {address, Verdict::kVisible, {}, false};
 }
 
-bool IsOverloaded(const Store& store, const Group& group) {
-  return std::any_of(group.needs.begin(), group.needs.end(), [&](const Need& need) {
+bool IsOverloaded(const Store& store, const WaitGroup& group) {
+  return std::any_of(group.needs.begin(), group.needs.end(), [&](const PendingWait& need) {
     return &need.server->store() == &store && !need.Is(Verdict::kVisible) && (need.overloaded || group.overloaded);
   });
 }
 
-StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, bool looked) {
+StoreResult JudgeStore(const StoreRequest& asked, const WaitGroup& group, Duration waited, bool looked) {
   StoreResult result;
   result.waited = waited;
   Duration late{};
   for (const auto& server : asked.servers) {
     Needs own;
-    for (const Need& need : group.needs) {
+    for (const PendingWait& need : group.needs) {
       if (need.server == server) own.push_back(&need);
     }
-    for (const Need* need : own) {
+    for (const PendingWait* need : own) {
       if (need->seen) late = std::max<Duration>(late, *need->seen - need->since);
     }
     result.servers.push_back(JudgeServer(*server, own, asked.ids.size(), looked));
@@ -143,7 +143,7 @@ StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, 
 
 // A longer timeout is advised only where waiting longer could help (BAR-59).
 std::string CureOfTimeout(const Plan& plan, const BarrierResult& result, const std::vector<std::string>& names) {
-  const auto is_down = [&](const Asked& asked) {
+  const auto is_down = [&](const StoreRequest& asked) {
     return std::find(names.begin(), names.end(), asked.store->name()) != names.end() &&
            std::any_of(asked.servers.begin(), asked.servers.end(),
                        [](const auto& server) { return !server->impl().Down().empty(); });
@@ -184,12 +184,12 @@ std::string CureOf(UnprovenKind kind, const std::string& store) {
 }
 
 // What is said of stores that are unproven, and the lines with what cures that.
-struct Told {
+struct UnprovenReport {
   std::string words;
   std::string cures;
 };
 
-Told TellUnproven(const BarrierResult& result, const std::vector<std::string>& names) {
+UnprovenReport TellUnproven(const BarrierResult& result, const std::vector<std::string>& names) {
   std::vector<std::string> told;
   std::map<UnprovenKind, std::string> first;
   for (const std::string& name : names) {
@@ -206,7 +206,7 @@ Told TellUnproven(const BarrierResult& result, const std::vector<std::string>& n
 Error TimeoutError(const Plan& plan, const BarrierResult& result, const std::vector<std::string>& late,
                    const std::vector<std::string>& lost) {
   const std::string region = InForce()->region;
-  const Told unproven = TellUnproven(result, lost);
+  const UnprovenReport unproven = TellUnproven(result, lost);
   std::vector<std::string> told;
   if (!lost.empty()) told.push_back(unproven.words);
   for (const std::string& name : late) {
@@ -220,7 +220,7 @@ Error TimeoutError(const Plan& plan, const BarrierResult& result, const std::vec
 }  // namespace
 
 Error UnprovenError(const BarrierResult& result, const std::vector<std::string>& names) {
-  const Told told = TellUnproven(result, names);
+  const UnprovenReport told = TellUnproven(result, names);
   return {ErrorCode::kUnproven, result.store(names.front()).message_code(), told.words + "." + told.cures};
 }
 
@@ -239,7 +239,7 @@ std::optional<Error> EnforceSatisfied(const Plan& plan, const BarrierResult& res
   for (const auto& [name, store] : result.stores()) {
     const std::string& of = name;
     const bool recorded = std::any_of(plan.recorded.begin(), plan.recorded.end(),
-                                      [&](const Asked& asked) { return asked.store->name() == of; });
+                                      [&](const StoreRequest& asked) { return asked.store->name() == of; });
     if (store.verdict == Verdict::kUnproven) lost.push_back(name);
     if (!recorded && (store.verdict == Verdict::kTimedOut || store.verdict == Verdict::kNotYet)) late.push_back(name);
   }
@@ -255,24 +255,24 @@ std::optional<Error> EnforceSatisfied(const Plan& plan, const BarrierResult& res
 
 }  // namespace
 
-bool FailsWithoutReplica(const Asked& asked) {
+bool FailsWithoutReplica(const StoreRequest& asked) {
   return asked.store->options()->on_replica_out.value_or(InForce()->on_replica_out) == OnReplicaOut::kFail;
 }
 
-StoreResult JudgeAlone(const Server& server, const Group& group, Duration waited) {
+StoreResult JudgeAlone(const Server& server, const WaitGroup& group, Duration waited) {
   Needs needs;
-  for (const Need& need : group.needs) needs.push_back(&need);
+  for (const PendingWait& need : group.needs) needs.push_back(&need);
   ServerResult own = JudgeServer(server, needs, needs.size(), false);
   const bool overloaded = own.verdict == Verdict::kTimedOut && IsOverloaded(server.store(), group);
   return {own.verdict, own.reason, waited, {own}, own.kind, overloaded};
 }
 
-StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, bool looked) {
+StoreResults JudgeStores(const Plan& plan, const WaitGroup& group, Duration waited, bool looked) {
   StoreResults verdicts;
-  for (const Asked& asked : plan.asked) {
+  for (const StoreRequest& asked : plan.asked) {
     verdicts.emplace(asked.store->name(), JudgeStore(asked, group, waited, looked));
   }
-  for (const Asked& asked : plan.recorded) {
+  for (const StoreRequest& asked : plan.recorded) {
     verdicts.emplace(asked.store->name(),
                      StoreResult{Verdict::kNotYet, "in dry-run: recorded, not waited for", {}, {}});
   }

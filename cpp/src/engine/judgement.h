@@ -14,13 +14,13 @@
 namespace antipode {
 
 /// Whether a server that does not answer makes the store unproven (BAR-26).
-bool FailsWithoutReplica(const Asked& asked);
+bool FailsWithoutReplica(const StoreRequest& asked);
 
 /// The verdict of each store. `looked`: nobody waited, so what is not visible is not yet.
-StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, bool looked);
+StoreResults JudgeStores(const Plan& plan, const WaitGroup& group, Duration waited, bool looked);
 
 /// The verdict of a store of which one server alone was waited for: of all needs of the group.
-StoreResult JudgeAlone(const Server& server, const Group& group, Duration waited);
+StoreResult JudgeAlone(const Server& server, const WaitGroup& group, Duration waited);
 
 /// Why these stores, at least one, are unproven, and what cures each kind (BAR-59).
 Error UnprovenError(const BarrierResult& result, const std::vector<std::string>& names);

@@ -11,7 +11,7 @@
 
 namespace antipode {
 
-Need::Need(WriteId id, std::shared_ptr<Server> at, Group& of)
+PendingWait::PendingWait(WriteId id, std::shared_ptr<Server> at, WaitGroup& of)
     : write_id(std::move(id)), server(std::move(at)), group(of), since(of.since) {
   if (write_id.is_position()) {
     epoch = write_id.ordered()->epoch;
@@ -20,11 +20,11 @@ Need::Need(WriteId id, std::shared_ptr<Server> at, Group& of)
   }
 }
 
-bool Need::Stands(TimePoint oldest) const {
+bool PendingWait::Stands(TimePoint oldest) const {
   return !Is(Verdict::kVisible) || (generation == server->impl().generation() && asked_at >= oldest);
 }
 
-void Need::Open(TimePoint oldest) {
+void PendingWait::Open(TimePoint oldest) {
   repeats = generation == server->impl().generation();
   fresh_from = oldest;
   answer.reset();
@@ -33,16 +33,16 @@ void Need::Open(TimePoint oldest) {
   done.store(false, std::memory_order_relaxed);
 }
 
-Group::Group(Duration limit, std::function<void()> released, TimePoint begun)
+WaitGroup::WaitGroup(Duration limit, std::function<void()> released, TimePoint begun)
     : timeout(limit), since(begun), released_(std::move(released)) {}
 
-Need& Group::Add(const WriteId& write_id, std::shared_ptr<Server> server) {
+PendingWait& WaitGroup::Add(const WriteId& write_id, std::shared_ptr<Server> server) {
   const std::lock_guard<std::mutex> lock(mutex_);  // those that are parked already may be settled meanwhile
   ++left_;
   return needs.emplace_back(write_id, std::move(server), *this);
 }
 
-bool Group::Parked() {
+bool WaitGroup::Parked() {
   bool is_last = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -54,7 +54,7 @@ bool Group::Parked() {
   return false;
 }
 
-bool Group::Settle(Need& need, const Visibility* answer, const Proof* proof) noexcept {
+bool WaitGroup::Settle(PendingWait& need, const Visibility* answer, const Proof* proof) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (need.done.load(std::memory_order_relaxed)) return false;
   const bool is_last = --left_ == 0;
@@ -78,17 +78,17 @@ bool Group::Settle(Need& need, const Visibility* answer, const Proof* proof) noe
   return is_last && !is_late;
 }
 
-bool Group::Conclude() {
+bool WaitGroup::Conclude() {
   const Duration ttl = InForce()->free_path_ttl;
   while (true) {
-    std::vector<Need*> stale;
+    std::vector<PendingWait*> stale;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (left_ > 0 || over_) return false;
       if (follows) return EndOnce();  // nobody relies on a record
       const TimePoint oldest = Oldest(ttl);
       stale.reserve(needs.size());  // first: what is open is parked
-      for (Need& need : needs) {
+      for (PendingWait& need : needs) {
         if (need.Stands(oldest)) continue;
         need.Open(oldest);
         ++left_;
@@ -97,21 +97,21 @@ bool Group::Conclude() {
       if (stale.empty()) return EndOnce();
     }
     bool may_be_over = false;
-    for (Need* need : stale) may_be_over = need->server->impl().Park(*need) || may_be_over;
+    for (PendingWait* need : stale) may_be_over = need->server->impl().Park(*need) || may_be_over;
     if (EndOutdated()) return true;  // a server that left wakes nobody who is parked there now (BAR-65)
     if (!may_be_over) return false;
     if (is_alone()) return true;  // settled at once, by this thread
   }
 }
 
-bool Group::End() noexcept {
+bool WaitGroup::End() noexcept {
   const Duration ttl = InForce()->free_path_ttl;
   const std::lock_guard<std::mutex> lock(mutex_);
   const bool is_first = EndOnce();
   if (follows || !(is_first || is_outdated_)) return is_first;
-  const auto is_done = [](const Need& need) { return need.done.load(std::memory_order_relaxed); };
+  const auto is_done = [](const PendingWait& need) { return need.done.load(std::memory_order_relaxed); };
   const TimePoint oldest = std::all_of(needs.begin(), needs.end(), is_done) ? Oldest(ttl) : kNever;
-  for (Need& need : needs) {
+  for (PendingWait& need : needs) {
     if (is_done(need) && !need.Stands(oldest)) {
       Say(need.answer, Visibility::NotYet(), "it was there, and may be gone again");
     }
@@ -119,7 +119,7 @@ bool Group::End() noexcept {
   return is_first;
 }
 
-bool Group::EndOutdated() noexcept {
+bool WaitGroup::EndOutdated() noexcept {
   if (!has_changed || !has_changed()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!is_parked_ || over_) return false;
@@ -127,38 +127,38 @@ bool Group::EndOutdated() noexcept {
   return EndOnce();
 }
 
-bool Group::is_outdated() const {
+bool WaitGroup::is_outdated() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return is_outdated_;
 }
 
-void Group::AwaitNames() {
+void WaitGroup::AwaitNames() {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++left_;
 }
 
-bool Group::MissNames() noexcept {
+bool WaitGroup::MissNames() noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   misses_names_ = true;
   return --left_ == 0;
 }
 
-bool Group::misses_names() const {
+bool WaitGroup::misses_names() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return misses_names_;
 }
 
-bool Group::IsOver() const {
+bool WaitGroup::IsOver() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return over_;
 }
 
-bool Group::is_alone() const {
+bool WaitGroup::is_alone() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return is_alone_;
 }
 
-void Group::Release() {
+void WaitGroup::Release() {
   if (released_) {
     released_();
     return;
@@ -168,19 +168,19 @@ void Group::Release() {
   changed_.notify_one();
 }
 
-void Group::Wait(TimePoint deadline) {
+void WaitGroup::Wait(TimePoint deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait_until(lock, deadline, [this] { return is_released_; });
 }
 
-void Group::GiveUp() noexcept {
+void WaitGroup::GiveUp() noexcept {
   End();
-  for (Need& need : needs) need.server->impl().GiveUp(need);
+  for (PendingWait& need : needs) need.server->impl().GiveUp(need);
 }
 
-void Group::Refuse(const Visibility& answer) {
+void WaitGroup::Refuse(const Visibility& answer) {
   End();
-  for (Need& need : needs) need.server->impl().Refuse(need, answer);
+  for (PendingWait& need : needs) need.server->impl().Refuse(need, answer);
 }
 
 void Say(std::optional<Visibility>& said, const Visibility& bare, std::string_view words) noexcept {

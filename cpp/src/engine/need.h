@@ -34,7 +34,7 @@
 
 namespace antipode {
 
-class Group;
+class WaitGroup;
 class Server;
 
 /// By which question an answer came.
@@ -48,12 +48,12 @@ struct Proof {
 
 /// One write that one barrier waits for at one server. What changes is guarded by that server's lock until the group is
 /// over; afterwards it changes no more. What decides if the group is over changes under the group's lock, too.
-struct Need {
-  Need(WriteId id, std::shared_ptr<Server> at, Group& of);
+struct PendingWait {
+  PendingWait(WriteId id, std::shared_ptr<Server> at, WaitGroup& of);
 
   const WriteId write_id;
   const std::shared_ptr<Server> server;
-  Group& group;
+  WaitGroup& group;
   const TimePoint since;
   std::string epoch;
   std::uint64_t counter = 0;
@@ -92,14 +92,14 @@ struct Need {
 };
 
 /// The needs of one barrier. It is over when every need is settled, or when the barrier gives up.
-class Group : public std::enable_shared_from_this<Group> {
+class WaitGroup : public std::enable_shared_from_this<WaitGroup> {
  public:
   /// `released` is called once, without any lock held, by the thread that settles the last need; without it somebody
   /// waits in `Wait`. `since`: when its barrier began to wait.
-  explicit Group(Duration timeout, std::function<void()> released = nullptr, TimePoint since = Clock::now());
+  explicit WaitGroup(Duration timeout, std::function<void()> released = nullptr, TimePoint since = Clock::now());
 
   /// One more need; to be parked at its server.
-  Need& Add(const WriteId& write_id, std::shared_ptr<Server> server);
+  PendingWait& Add(const WriteId& write_id, std::shared_ptr<Server> server);
 
   /// Everything is parked; true if something is still to be waited for.
   bool Parked();
@@ -110,7 +110,7 @@ class Group : public std::enable_shared_from_this<Group> {
   /// A need is over, one way or another; true where it was the last one: then somebody is to `ReleaseAll`. The lock of
   /// the need's server is held.
   /// \param proof by which question the answer came; null where it is no server's, or makes nothing visible
-  bool Settle(Need& need, const Visibility* answer, const Proof* proof = nullptr) noexcept;
+  bool Settle(PendingWait& need, const Visibility* answer, const Proof* proof = nullptr) noexcept;
 
   /// True where no need is open and all proofs stand; what does not stand is asked for again at once (BAR-63). The
   /// caller holds no lock of a server, and releases the barrier where this is true: once.
@@ -157,7 +157,7 @@ class Group : public std::enable_shared_from_this<Group> {
 
   const Duration timeout;
   const TimePoint since;
-  std::deque<Need> needs;
+  std::deque<PendingWait> needs;
   /// Its barrier was cancelled: its place is given up, and nobody goes on asking for it.
   std::atomic<bool> cancelled{false};
   /// It only records when the writes are seen: nobody waits for them (dry-run). Set before anything is parked.
@@ -194,11 +194,11 @@ class Group : public std::enable_shared_from_this<Group> {
 void Say(std::optional<Visibility>& said, const Visibility& bare, std::string_view words) noexcept;
 
 /// Keeps a need's group alive while somebody holds the need.
-using NeedPtr = std::shared_ptr<Need>;
+using NeedPtr = std::shared_ptr<PendingWait>;
 
-inline NeedPtr Hold(Need& need) { return {need.group.shared_from_this(), &need}; }
+inline NeedPtr Hold(PendingWait& need) { return {need.group.shared_from_this(), &need}; }
 
-using Groups = std::vector<std::shared_ptr<Group>>;
+using Groups = std::vector<std::shared_ptr<WaitGroup>>;
 
 /// Wakes the barriers whose proofs stand. The caller holds no lock of a server.
 void ReleaseAll(const Groups& groups);

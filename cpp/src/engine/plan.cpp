@@ -31,7 +31,7 @@ bool IsAsked(const std::vector<std::string>& names, const std::string& name, con
   return is_named(name) || std::any_of(twins.begin(), twins.end(), is_named);
 }
 
-Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, const std::vector<Asked>& asked,
+Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, const std::vector<StoreRequest>& asked,
                           const std::string& site) {
   Duration limit{};
   if (options.timeout()) {
@@ -43,7 +43,7 @@ Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, 
   } else if (asked.empty()) {
     limit = TimeoutOf("");
   } else {
-    for (const Asked& each : asked) limit = std::max<Duration>(limit, each.store->timeout());
+    for (const StoreRequest& each : asked) limit = std::max<Duration>(limit, each.store->timeout());
   }
   if (Seconds(limit) > kLongSeconds) {
     logs::Warn("AP110", "timeout " + site,
@@ -101,10 +101,10 @@ Result<void> TakePolicies(Plan& plan, const BarrierOptions& options, const Setti
 }
 
 // A store with the servers that are known now, and with what is said of the others where a barrier relies on them.
-Asked WithServers(std::shared_ptr<Store> store, Reach reach, bool waits) {
+StoreRequest WithServers(std::shared_ptr<Store> store, Reach reach, bool waits) {
   constexpr int kMostTries = 100;
   const bool is_own = reach == Reach::kReplica;
-  Asked asked;
+  StoreRequest asked;
   for (int left = kMostTries; left > 0; --left) {
     asked.generation = store->impl().generation();  // first: what changes meanwhile shows
     asked.servers = store->Servers(is_own);
@@ -160,35 +160,35 @@ void TakeApart(Plan& plan, const Registry& registry, const Settings& now) {
 
 }  // namespace
 
-bool HaveSameServers(const Asked& one, const Asked& other) {
+bool HaveSameServers(const StoreRequest& one, const StoreRequest& other) {
   return one.generation == other.generation && one.servers == other.servers && one.gone == other.gone &&
          one.undiscovered == other.undiscovered;
 }
 
-void Plan::AwaitNames(const std::shared_ptr<Group>& group) const {
+void Plan::AwaitNames(const std::shared_ptr<WaitGroup>& group) const {
   if (timeout == Duration::zero()) return;  // it only looks (BAR-29)
-  for (const Asked& each : asked) {
+  for (const StoreRequest& each : asked) {
     if (!each.undiscovered.empty()) each.store->impl().AwaitNames(group, reach == Reach::kReplica);
   }
 }
 
 std::function<bool()> Plan::Outdated() const {
   std::vector<std::pair<std::shared_ptr<const Store::Impl::Generation>, std::uint64_t>> named;
-  for (const Asked& each : asked) named.emplace_back(each.store->impl().shared_generation(), each.generation);
+  for (const StoreRequest& each : asked) named.emplace_back(each.store->impl().shared_generation(), each.generation);
   return [named = std::move(named)] {
     return std::any_of(named.begin(), named.end(), [](const auto& each) { return *each.first != each.second; });
   };
 }
 
-std::vector<Asked> Plan::ServersOfNow() const {
-  std::vector<Asked> now;
-  for (const Asked& each : asked) now.push_back(WithServers(each.store, reach, true));
+std::vector<StoreRequest> Plan::ServersOfNow() const {
+  std::vector<StoreRequest> now;
+  for (const StoreRequest& each : asked) now.push_back(WithServers(each.store, reach, true));
   return now;
 }
 
 WantedWrites Plan::Wanted() const {
   WantedWrites wanted;
-  for (const Asked& each : asked) {
+  for (const StoreRequest& each : asked) {
     for (const auto& server : each.servers) {
       for (const WriteId& write_id : each.ids) wanted.emplace_back(server, &write_id);
     }
@@ -198,7 +198,7 @@ WantedWrites Plan::Wanted() const {
 
 bool Plan::LooksTwice() const {
   std::size_t servers = 0;
-  for (const Asked& each : asked) servers += each.servers.size();
+  for (const StoreRequest& each : asked) servers += each.servers.size();
   return require_complete && reach == Reach::kRegion && servers > 1;
 }
 

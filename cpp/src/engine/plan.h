@@ -22,7 +22,7 @@
 namespace antipode {
 
 /// One store that a barrier asks for: the writes to it, and the servers that a pass has to speak of.
-struct Asked {
+struct StoreRequest {
   std::shared_ptr<Store> store;
   std::vector<WriteId> ids;
   std::vector<std::shared_ptr<Server>> servers;
@@ -35,20 +35,20 @@ struct Asked {
 };
 
 /// Whether two name the same servers, from the same set of them.
-bool HaveSameServers(const Asked& one, const Asked& other);
+bool HaveSameServers(const StoreRequest& one, const StoreRequest& other);
 
 /// One barrier, before anything is waited for.
 struct Plan {
   ScopePtr scope;
   Lineage lineage;
-  std::vector<Asked> asked;
+  std::vector<StoreRequest> asked;
   /// Stores of the lineage that this process has not registered.
   std::vector<std::string> elsewhere;
   /// Those that are unproven for it: they are misspelt (BAR-6), or `ANTIPODE_STORES` says that it will register them
   /// (BAR-7). And `antipode-branches` where a branch is open (BRANCH-18).
   std::map<std::string, Visibility> unregistered;
   /// Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49).
-  std::vector<Asked> recorded;
+  std::vector<StoreRequest> recorded;
   /// Stores in mode off: not judged, so that the result is not complete (BAR-49).
   std::vector<std::string> switched_off;
   Duration timeout{};
@@ -81,10 +81,10 @@ struct Plan {
   std::function<bool()> Outdated() const;
 
   /// Has the barrier wait for the names of servers that a list has never named (BAR-53).
-  void AwaitNames(const std::shared_ptr<Group>& group) const;
+  void AwaitNames(const std::shared_ptr<WaitGroup>& group) const;
 
   /// The judged stores with the servers that are known now, without the writes to them (BAR-65).
-  std::vector<Asked> ServersOfNow() const;
+  std::vector<StoreRequest> ServersOfNow() const;
 
   /// The lineage has writes, and none of their stores is registered here.
   bool Vacuous() const {

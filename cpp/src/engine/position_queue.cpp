@@ -29,7 +29,7 @@ NeedPtr PositionQueue::Pop() {
   return need;
 }
 
-Need* PositionQueue::First() {
+PendingWait* PositionQueue::First() {
   while (!heap_.empty() && Done(heap_.front().need)) {
     Pop();
     if (given_up_ > 0) --given_up_;
@@ -38,7 +38,7 @@ Need* PositionQueue::First() {
 }
 
 NeedPtr PositionQueue::TakeReached(std::uint64_t counter) noexcept {
-  const Need* first = First();
+  const PendingWait* first = First();
   return first != nullptr && first->counter <= counter ? Pop() : nullptr;
 }
 

@@ -17,7 +17,7 @@ class PositionQueue {
   void Push(NeedPtr need);
 
   /// The need for the least position, or null.
-  Need* First();
+  PendingWait* First();
 
   /// Takes out the need for the least position, where that is at most `counter`; else null.
   NeedPtr TakeReached(std::uint64_t counter) noexcept;

@@ -22,12 +22,12 @@ constexpr int kMostNames = 9;
 constexpr int kWrite = O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
 
 // The paths that this process made; the child of a fork has other names.
-struct Made {
+struct MadePaths {
   std::mutex mutex;
   std::set<std::string> paths;
 };
 
-Made& TheMade() { return ForkSafe<Made, LockOrder::kInner>(); }
+MadePaths& TheMade() { return ForkSafe<MadePaths, LockOrder::kInner>(); }
 
 bool IsMade(const std::string& path) {
   const std::lock_guard<std::mutex> lock(TheMade().mutex);

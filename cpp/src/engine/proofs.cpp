@@ -12,7 +12,7 @@ std::uint64_t CounterIn(const Ends& ends, const std::string& epoch) {
 
 }  // namespace
 
-void Proofs::Take(const std::string& instance, const std::string& epoch, const Ends& positions, Waiters& waiters) {
+void Proofs::Take(const std::string& instance, const std::string& epoch, const Ends& positions, WaitQueue& waiters) {
   if (Overtaken()) return;
   const bool went_back = CounterIn(positions, epoch) < CounterIn(applied_, epoch);
   if (instance != instance_ || epoch != epoch_ || went_back) {

@@ -12,7 +12,7 @@
 
 namespace antipode {
 
-class Waiters;
+class WaitQueue;
 
 /// Proofs of one server. The server's lock guards it; `Fresh` needs none.
 class Proofs {
@@ -20,7 +20,7 @@ class Proofs {
   /// The reply to the question under way proved this. What another instance or epoch proved is dropped, and all of it
   /// where the server went back: then this is the first word of the data that it has now. Nothing of a reply that was
   /// overtaken is kept.
-  void Take(const std::string& instance, const std::string& epoch, const Ends& positions, Waiters& waiters);
+  void Take(const std::string& instance, const std::string& epoch, const Ends& positions, WaitQueue& waiters);
 
   /// Nothing is proved any more: the data were replaced, or may be others now.
   void Drop();

@@ -139,7 +139,7 @@ StoreResult WaitForServer(const std::shared_ptr<Server>& server, const Lineage& 
   const std::vector<WriteId> ids = lineage.OfStore(server->store().name());
   WantedWrites wanted;
   for (const WriteId& write_id : ids) wanted.emplace_back(server, &write_id);
-  const auto group = std::make_shared<Group>(timeout);
+  const auto group = std::make_shared<WaitGroup>(timeout);
   WaitFor(*group, wanted);
   return JudgeAlone(*server, *group, Clock::now() - began);
 }

@@ -50,10 +50,10 @@ BarrierResult::Held Hold(const Plan& plan, Duration waited, StoreResults stores)
 }
 
 // What can be said of followed writes now: what is not visible at once is not yet. Null: none is followed.
-StoreResults JudgeNow(const Plan& plan, const Group* followed) {
-  Group now(Duration::zero());  // what is followed changes meanwhile: each need is copied under its server's lock
+StoreResults JudgeNow(const Plan& plan, const WaitGroup* followed) {
+  WaitGroup now(Duration::zero());  // what is followed changes meanwhile: each need is copied under its server's lock
   if (followed != nullptr) {
-    for (const Need& need : followed->needs) need.server->impl().CopyTo(now.Add(need.write_id, need.server), need);
+    for (const PendingWait& need : followed->needs) need.server->impl().CopyTo(now.Add(need.write_id, need.server), need);
   }
   return JudgeStores(plan, now, Duration::zero(), true);
 }
@@ -62,7 +62,7 @@ StoreResults JudgeNow(const Plan& plan, const Group* followed) {
 BarrierResult RecordOnly(const Plan& plan) {
   const bool vacuous = plan.Vacuous();
   if (vacuous) WarnVacuous(plan);
-  const std::shared_ptr<Group> followed = Events().BarrierRecorded(plan, plan.asked);
+  const std::shared_ptr<WaitGroup> followed = Events().BarrierRecorded(plan, plan.asked);
   BarrierResult::Held held = Hold(plan, Duration::zero(), JudgeNow(plan, followed.get()));
   held.satisfied = true;
   held.left_unjudged = true;
@@ -71,7 +71,7 @@ BarrierResult RecordOnly(const Plan& plan) {
   return BarrierResult(std::make_shared<const BarrierResult::Held>(std::move(held)));
 }
 
-BarrierOutcome OutcomeOf(const Plan& plan, const BarrierResult& result, const Group& group) {
+BarrierOutcome OutcomeOf(const Plan& plan, const BarrierResult& result, const WaitGroup& group) {
   if (result.vacuous()) return BarrierOutcome::kVacuous;
   if (result.satisfied()) {
     return plan.require_complete && !result.complete() ? BarrierOutcome::kIncomplete : BarrierOutcome::kSatisfied;
@@ -84,8 +84,8 @@ BarrierOutcome OutcomeOf(const Plan& plan, const BarrierResult& result, const Gr
 }
 
 // Counts a barrier, and says so if something had to be waited for (OBS-1, OBS-9).
-void Tell(const Plan& plan, const BarrierResult& result, const Group& group) {
-  const bool waited = std::any_of(group.needs.begin(), group.needs.end(), [](const Need& need) { return need.parked; });
+void Tell(const Plan& plan, const BarrierResult& result, const WaitGroup& group) {
+  const bool waited = std::any_of(group.needs.begin(), group.needs.end(), [](const PendingWait& need) { return need.parked; });
   const BarrierOutcome outcome = OutcomeOf(plan, result, group);
   CountBarrier(waited || outcome != BarrierOutcome::kSatisfied ? outcome : BarrierOutcome::kFree);
   if (result.vacuous()) WarnVacuous(plan);
@@ -94,8 +94,8 @@ void Tell(const Plan& plan, const BarrierResult& result, const Group& group) {
 
 }  // namespace
 
-Begun Begin(const Lineage* lineage, const BarrierOptions& options, const Site& site) {
-  Begun begun;
+BarrierStart Begin(const Lineage* lineage, const BarrierOptions& options, const Site& site) {
+  BarrierStart begun;
   ScopePtr scope = CurrentScope();
   if (lineage == nullptr && scope) {
     begun.result = FreePass(*scope, options);
@@ -111,7 +111,7 @@ Begun Begin(const Lineage* lineage, const BarrierOptions& options, const Site& s
     return begun;
   }
   begun.plan = std::make_unique<Plan>(std::move(made).value());
-  for (const Asked& asked : begun.plan->asked) BarrierLog::Note(asked.store->name());
+  for (const StoreRequest& asked : begun.plan->asked) BarrierLog::Note(asked.store->name());
   if (begun.plan->dry_run) {
     begun.result = RecordOnly(*begun.plan);
   } else if (!begun.plan->recorded.empty()) {
@@ -120,7 +120,7 @@ Begun Begin(const Lineage* lineage, const BarrierOptions& options, const Site& s
   return begun;
 }
 
-BarrierResult Finish(const Plan& plan, const Group& group) {
+BarrierResult Finish(const Plan& plan, const WaitGroup& group) {
   const Duration waited = Clock::now() - group.since;
   const bool looked = plan.timeout == Duration::zero();
   BarrierResult::Held held = Hold(plan, waited, JudgeStores(plan, group, waited, looked));
@@ -131,7 +131,7 @@ BarrierResult Finish(const Plan& plan, const Group& group) {
   };
   held.satisfied = plan.unregistered.empty() &&
                    std::all_of(plan.asked.begin(), plan.asked.end(),
-                               [&](const Asked& asked) { return visible(asked.store->name()); });
+                               [&](const StoreRequest& asked) { return visible(asked.store->name()); });
   const bool left_out = LeftOut(held.stores);
   auto shared = std::make_shared<BarrierResult::Held>(std::move(held));
   BarrierResult result{shared};

@@ -12,15 +12,15 @@
 namespace antipode {
 
 /// The result where nothing is to be waited for, else the plan.
-struct Begun {
+struct BarrierStart {
   std::optional<BarrierResult> result;
   std::unique_ptr<Plan> plan;
 };
 
-Begun Begin(const Lineage* lineage, const BarrierOptions& options, const Site& site);
+BarrierStart Begin(const Lineage* lineage, const BarrierOptions& options, const Site& site);
 
 /// The group is over, or was given up: judges, counts, remembers, and applies the policies.
-BarrierResult Finish(const Plan& plan, const Group& group);
+BarrierResult Finish(const Plan& plan, const WaitGroup& group);
 
 }  // namespace antipode
 

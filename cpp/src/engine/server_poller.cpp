@@ -76,7 +76,7 @@ Visibility NotAsked(const std::string& address, const std::exception& error) noe
 
 }  // namespace
 
-bool ServerPoller::Park(Need& need) noexcept {
+bool ServerPoller::Park(PendingWait& need) noexcept {
   bool rides_along = true;
   const TimePoint now = Clock::now();
   {
@@ -110,19 +110,19 @@ bool ServerPoller::Park(Need& need) noexcept {
   return false;
 }
 
-void ServerPoller::GiveUp(Need& need) noexcept {
+void ServerPoller::GiveUp(PendingWait& need) noexcept {
   const std::lock_guard<std::mutex> lock(state_.mutex);
   state_.waiters.GiveUp(need, Clock::now());
 }
 
-void ServerPoller::Refuse(Need& need, const Visibility& answer) {
+void ServerPoller::Refuse(PendingWait& need, const Visibility& answer) {
   const std::lock_guard<std::mutex> lock(state_.mutex);
   if (need.done.load(std::memory_order_relaxed)) return;
   need.answer = answer;
   state_.waiters.GiveUp(need, Clock::now());
 }
 
-void ServerPoller::CopyTo(Need& copy, const Need& need) const {
+void ServerPoller::CopyTo(PendingWait& copy, const PendingWait& need) const {
   const std::lock_guard<std::mutex> lock(state_.mutex);
   copy.answer = need.answer;
   copy.left_out = need.left_out;

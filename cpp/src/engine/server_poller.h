@@ -36,10 +36,10 @@ class ServerPoller final : public Server::Impl {
   bool Interrupted() const noexcept override;
 
   std::uint64_t generation() const noexcept override;
-  bool Park(Need& need) noexcept override;
-  void GiveUp(Need& need) noexcept override;
-  void Refuse(Need& need, const Visibility& answer) override;
-  void CopyTo(Need& copy, const Need& need) const override;
+  bool Park(PendingWait& need) noexcept override;
+  void GiveUp(PendingWait& need) noexcept override;
+  void Refuse(PendingWait& need, const Visibility& answer) override;
+  void CopyTo(PendingWait& copy, const PendingWait& need) const override;
   bool Holds(const std::string& epoch, std::uint64_t counter) const override;
   std::optional<std::uint64_t> ProofOf(const std::string& epoch, std::uint64_t counter) const override;
   bool StillHolds(std::uint64_t proof, TimePoint now, std::chrono::nanoseconds ttl) const noexcept override;

@@ -11,7 +11,7 @@ namespace antipode {
 ServerState::ServerState(Store& of, std::shared_ptr<Shim> with)
     : store(of), store_name(of.name()), shim(std::move(with)) {}
 
-std::optional<Proof> ServerState::KeptProof(const Need& need, TimePoint now) const {
+std::optional<Proof> ServerState::KeptProof(const PendingWait& need, TimePoint now) const {
   if (!need.is_position || proofs.proved_at() < need.fresh_from) return std::nullopt;
   if (!proofs.Hold(need.epoch, need.counter, now, InForce()->free_path_ttl)) return std::nullopt;
   return Proof{proofs.proved_at(), proofs.generation(), true};
@@ -26,7 +26,7 @@ Duration ServerState::LagOf(const std::string& epoch, TimePoint now) const {
 void ServerState::AfterFork() {
   // What waited belongs to threads of the parent. It is left where it is: to end it would call back into the
   // application.
-  new Waiters(std::move(waiters));  // NOLINT(cppcoreguidelines-owning-memory): left on purpose
+  new WaitQueue(std::move(waiters));  // NOLINT(cppcoreguidelines-owning-memory): left on purpose
   waiters = NoWaiters();
   proofs.Forget();
   reach.Answered();

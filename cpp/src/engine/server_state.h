@@ -22,14 +22,14 @@ class ServerState {
   ServerState(Store& of, std::shared_ptr<Shim> with);
 
   /// What proves a position without a question: an answer to others, which is fresh enough.
-  std::optional<Proof> KeptProof(const Need& need, TimePoint now) const;
+  std::optional<Proof> KeptProof(const PendingWait& need, TimePoint now) const;
 
   /// How far it is behind the store's other servers in this epoch, as far as they were seen; zero in another one
   /// (BAR-57).
   Duration LagOf(const std::string& epoch, TimePoint now) const;
 
   /// Nobody waits for anything here.
-  Waiters NoWaiters() const { return Waiters(shim->OwnPace() > Duration::zero()); }
+  WaitQueue NoWaiters() const { return WaitQueue(shim->OwnPace() > Duration::zero()); }
 
   /// In the child of a fork: the proofs and who waited stayed with the parent.
   void AfterFork();
@@ -39,7 +39,7 @@ class ServerState {
   const std::shared_ptr<Shim> shim;
 
   std::mutex mutex;
-  Waiters waiters = NoWaiters();
+  WaitQueue waiters = NoWaiters();
   Proofs proofs;
   Growth growth;
   Reachability reach;

@@ -31,7 +31,7 @@ class BlockedSignals {
   sigset_t before_{};
 };
 
-std::thread Named(const std::string& name, std::function<void()> work) {
+std::thread NamedServers(const std::string& name, std::function<void()> work) {
   EndWithProcess();
   const BlockedSignals blocked;  // a new thread begins with the signals that its maker blocks
   return std::thread([work = std::move(work), name = name.substr(0, 15)] {
@@ -47,7 +47,7 @@ bool MayStart() noexcept { return !process_ends.load(std::memory_order_acquire);
 
 std::unique_ptr<std::thread> Start(const std::string& name, std::function<void()> work) {
   auto thread = std::make_unique<std::thread>();  // first: a thread that runs cannot be thrown away
-  *thread = Named(name, std::move(work));
+  *thread = NamedServers(name, std::move(work));
   return thread;
 }
 
@@ -63,6 +63,6 @@ void EndWithProcess() {
 
 namespace antipode {
 
-void Detach(const std::string& name, std::function<void()> work) { threads::Named(name, std::move(work)).detach(); }
+void Detach(const std::string& name, std::function<void()> work) { threads::NamedServers(name, std::move(work)).detach(); }
 
 }  // namespace antipode

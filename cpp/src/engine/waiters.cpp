@@ -16,7 +16,7 @@ constexpr std::size_t kMostKept = 1000;
 std::atomic<Duration::rep> linger{std::chrono::duration_cast<Duration>(std::chrono::seconds(10)).count()};
 
 // What its time-outs count by: the epoch of a position, the key of an object (BAR-40).
-const std::string& CountedBy(const Need& need) { return need.is_position ? need.epoch : need.write_id.key(); }
+const std::string& CountedBy(const PendingWait& need) { return need.is_position ? need.epoch : need.write_id.key(); }
 
 // Whoever settles a need has room for its group beforehand: behind that nothing may fail (BAR-61).
 void MakeRoom(Groups& released, std::size_t more) {
@@ -44,7 +44,7 @@ Duration Linger() noexcept { return Duration(linger.load(std::memory_order_relax
 
 void SetLinger(Duration value) noexcept { linger.store(value.count(), std::memory_order_relaxed); }
 
-bool Waiters::awaited() const {
+bool WaitQueue::awaited() const {
   const auto waits = [](const NeedPtr& need) {
     return !need->done && !need->group.follows && need->group.timeout != Duration::zero();
   };
@@ -52,12 +52,12 @@ bool Waiters::awaited() const {
     const std::vector<NeedPtr> needs = queue.All();
     if (std::any_of(needs.begin(), needs.end(), waits)) return true;
   }
-  return std::any_of(others_.begin(), others_.end(), [&](const Others& others) {
+  return std::any_of(others_.begin(), others_.end(), [&](const OtherWaits& others) {
     return std::any_of(others.needs.begin(), others.needs.end(), waits);
   });
 }
 
-Groups Waiters::Changing(bool own) const {
+Groups WaitQueue::Changing(bool own) const {
   Groups changing;
   for (const NeedPtr& need : All()) {
     if (need->group.has_changed && need->group.is_own == own) changing.push_back(need->group.shared_from_this());
@@ -67,11 +67,11 @@ Groups Waiters::Changing(bool own) const {
   return changing;
 }
 
-std::optional<std::uint64_t> Waiters::Nearest(const std::string& epoch) {
+std::optional<std::uint64_t> WaitQueue::Nearest(const std::string& epoch) {
   if (only_follows() || !others_.empty()) return std::nullopt;
   std::optional<std::uint64_t> nearest;
   for (auto& [each, queue] : ordered_) {
-    const Need* first = queue.First();
+    const PendingWait* first = queue.First();
     if (first == nullptr) continue;
     if (each != epoch) return std::nullopt;
     nearest = first->counter;
@@ -83,7 +83,7 @@ std::optional<std::uint64_t> Waiters::Nearest(const std::string& epoch) {
   return nearest;
 }
 
-bool Waiters::ByWrite::operator()(const WriteId* one, const WriteId* other) const noexcept {
+bool WaitQueue::WriteOrder::operator()(const WriteId* one, const WriteId* other) const noexcept {
   if (const int order = one->key().compare(other->key()); order != 0) return order < 0;
   const Ordered* version = one->ordered();
   const Ordered* others = other->ordered();
@@ -92,7 +92,7 @@ bool Waiters::ByWrite::operator()(const WriteId* one, const WriteId* other) cons
   return std::tie(version->epoch, version->counter) < std::tie(others->epoch, others->counter);
 }
 
-bool Waiters::Add(Need& need, Duration lag) {
+bool WaitQueue::Add(PendingWait& need, Duration lag) {
   const bool is_look = need.group.timeout == Duration::zero() || !Overload(need, lag, need.since).empty();
   if (is_look) looks_.push_back(Hold(need));
   bool rides_along = false;
@@ -109,7 +109,7 @@ bool Waiters::Add(Need& need, Duration lag) {
 }
 
 // Why waiting on is known to be in vain; empty where it is not.
-std::string Waiters::Overload(const Need& need, Duration lag, TimePoint now) const {
+std::string WaitQueue::Overload(const PendingWait& need, Duration lag, TimePoint now) const {
   // In dry-run nobody waits, and a record is of what the server said (REC-13). An unknown epoch is waited for
   // (EPOCH-13).
   if (need.group.follows || unknown_.count(need.epoch) > 0) return {};
@@ -118,58 +118,58 @@ std::string Waiters::Overload(const Need& need, Duration lag, TimePoint now) con
   const StuckBy& stuck_by = need.is_position ? stuck_epochs_ : stuck_keys_;
   const auto found = stuck_by.find(CountedBy(need));
   if (found == stuck_by.end()) return {};
-  const Stuck& stuck = found->second;
+  const TimeoutStreak& stuck = found->second;
   if (stuck.times < kInARow || timeout > 2 * stuck.shortest || now - stuck.last > Linger()) return {};
   return std::to_string(stuck.times) + " waits in a row timed out there";
 }
 
-void Waiters::NoteTimeout(const Need& need, TimePoint now) {
-  const Group& group = need.group;
+void WaitQueue::NoteTimeout(const PendingWait& need, TimePoint now) {
+  const WaitGroup& group = need.group;
   if (group.follows || group.cancelled.load(std::memory_order_relaxed) || group.overloaded) return;
   if (group.timeout == Duration::zero() || need.since < moved_at_ || unknown_.count(need.epoch) > 0) return;
   if (now - need.since < group.timeout / 2) return;
   StuckBy& stuck_by = StuckOf(need);
-  const auto [found, is_new] = stuck_by.try_emplace(CountedBy(need), Stuck{0, group.timeout, now});
-  Stuck& stuck = found->second;
+  const auto [found, is_new] = stuck_by.try_emplace(CountedBy(need), TimeoutStreak{0, group.timeout, now});
+  TimeoutStreak& stuck = found->second;
   if (!is_new && now - stuck.last > Linger()) stuck = {0, group.timeout, now};
   stuck = {stuck.times + 1, std::min(stuck.shortest, group.timeout), now};
   Bound(stuck_by);
 }
 
 // Unknown epochs are kept while somebody waits for them, and ten seconds longer (BAR-60).
-void Waiters::ForgetOld(TimePoint now) {
+void WaitQueue::ForgetOld(TimePoint now) {
   Bound(unknown_);
   for (auto each = unknown_.begin(); each != unknown_.end();) {
     each = now - each->second.last > Linger() ? unknown_.erase(each) : std::next(each);
   }
 }
 
-void Waiters::Count(const Need& need, int change) {
+void WaitQueue::Count(const PendingWait& need, int change) {
   live_ += static_cast<std::size_t>(change);  // a negative one wraps round, and takes one away
   if (need.group.follows) followed_ += static_cast<std::size_t>(change);
 }
 
-bool Waiters::Keep(Need& need) {
+bool WaitQueue::Keep(PendingWait& need) {
   if (!need.is_position) {
     const auto found = by_write_.find(&need.write_id);
     if (found != by_write_.end()) {
       found->second->needs.push_back(Hold(need));
       return false;
     }
-    std::list<Others> made;
+    std::list<OtherWaits> made;
     made.push_back({need.write_id, {Hold(need)}});
     by_write_.emplace(&made.front().write_id, made.begin());
     others_.splice(others_.end(), made);
     return false;
   }
   PositionQueue& queue = ordered_[need.epoch];
-  const Need* first = queue.First();
+  const PendingWait* first = queue.First();
   const bool rides_along = first != nullptr && first->counter <= need.counter && first->answer.has_value();
   queue.Push(Hold(need));
   return rides_along;
 }
 
-void Waiters::GiveUp(Need& need, TimePoint now) noexcept {
+void WaitQueue::GiveUp(PendingWait& need, TimePoint now) noexcept {
   if (need.done.load(std::memory_order_relaxed)) return;
   need.group.Settle(need, nullptr);
   if (!need.parked) return;  // the deadline came before its turn
@@ -190,7 +190,7 @@ void Waiters::GiveUp(Need& need, TimePoint now) noexcept {
 }
 
 // What a wait in vain tells of the next ones, and for whom a prober goes on.
-void Waiters::Remember(const Need& need, TimePoint now) {
+void WaitQueue::Remember(const PendingWait& need, TimePoint now) {
   NoteTimeout(need, now);
   if (!need.is_position || need.group.cancelled.load(std::memory_order_relaxed)) return;
   const auto probe = probes_.find(need.epoch);
@@ -199,7 +199,7 @@ void Waiters::Remember(const Need& need, TimePoint now) {
   }
 }
 
-void Waiters::ForgetOther(const Need& need) noexcept {
+void WaitQueue::ForgetOther(const PendingWait& need) noexcept {
   const auto found = need.is_position ? by_write_.end() : by_write_.find(&need.write_id);
   if (found == by_write_.end()) return;
   const auto others = found->second;
@@ -211,12 +211,12 @@ void Waiters::ForgetOther(const Need& need) noexcept {
   others_.erase(others);
 }
 
-std::vector<WriteId> Waiters::Choose(TimePoint now, TimePoint wanted_at) {
+std::vector<WriteId> WaitQueue::Choose(TimePoint now, TimePoint wanted_at) {
   ++rounds_;
   ForgetOld(now);
   std::vector<WriteId> chosen;
   for (auto queue = ordered_.begin(); queue != ordered_.end();) {
-    const Need* first = queue->second.First();
+    const PendingWait* first = queue->second.First();
     if (first == nullptr) {
       queue = ordered_.erase(queue);
     } else {
@@ -229,7 +229,7 @@ std::vector<WriteId> Waiters::Choose(TimePoint now, TimePoint wanted_at) {
       probe = probes_.erase(probe);
       continue;
     }
-    const Need* first = First(probe->first);
+    const PendingWait* first = First(probe->first);
     if (first == nullptr || probe->second.counter < first->counter) chosen.push_back(probe->second.write_id);
     ++probe;
   }
@@ -241,12 +241,12 @@ std::vector<WriteId> Waiters::Choose(TimePoint now, TimePoint wanted_at) {
   return chosen;
 }
 
-Need* Waiters::First(const std::string& epoch) {
+PendingWait* WaitQueue::First(const std::string& epoch) {
   const auto queue = ordered_.find(epoch);
   return queue == ordered_.end() ? nullptr : queue->second.First();
 }
 
-void Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
+void WaitQueue::Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
                      TimePoint now, const Proof& proof, const std::string& current, Duration lag, Groups& released) {
   if (!applied.empty() && applied != applied_) {
     applied_ = applied;
@@ -270,7 +270,7 @@ void Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibili
   if (!looks_.empty()) EndLooks(released, current, lag, now);
 }
 
-void Waiters::Reach(PositionQueue& queue, std::uint64_t counter, const Visibility& answer, const Proof& proof,
+void WaitQueue::Reach(PositionQueue& queue, std::uint64_t counter, const Visibility& answer, const Proof& proof,
                     Groups& released) {
   MakeRoom(released, 1);
   while (const NeedPtr need = queue.TakeReached(counter)) {
@@ -279,13 +279,13 @@ void Waiters::Reach(PositionQueue& queue, std::uint64_t counter, const Visibilit
   }
 }
 
-Groups Waiters::AnswerAll(const Visibility& answer) {
+Groups WaitQueue::AnswerAll(const Visibility& answer) {
   Groups released;
   for (const NeedPtr& need : TakeAll(released)) Settle(*need, &answer, nullptr, released);
   return released;
 }
 
-Groups Waiters::LeaveOut() {
+Groups WaitQueue::LeaveOut() {
   Groups released;
   for (const NeedPtr& need : TakeAll(released)) {
     if (need->done.load(std::memory_order_relaxed)) continue;
@@ -295,17 +295,17 @@ Groups Waiters::LeaveOut() {
   return released;
 }
 
-std::vector<NeedPtr> Waiters::All() const {
+std::vector<NeedPtr> WaitQueue::All() const {
   std::vector<NeedPtr> needs;
   for (const auto& [epoch, queue] : ordered_) {
     for (NeedPtr& need : queue.All()) needs.push_back(std::move(need));
   }
-  for (const Others& others : others_) needs.insert(needs.end(), others.needs.begin(), others.needs.end());
+  for (const OtherWaits& others : others_) needs.insert(needs.end(), others.needs.begin(), others.needs.end());
   return needs;
 }
 
 // All of them; where there is no memory for it, none.
-std::vector<NeedPtr> Waiters::TakeAll(Groups& released) {
+std::vector<NeedPtr> WaitQueue::TakeAll(Groups& released) {
   std::vector<NeedPtr> needs = All();
   MakeRoom(released, needs.size());
   ordered_.clear();
@@ -316,7 +316,7 @@ std::vector<NeedPtr> Waiters::TakeAll(Groups& released) {
 }
 
 // By the first question that was asked for it is answered who only looks (BAR-29), or waits in vain (BAR-40).
-void Waiters::EndLooks(Groups& released, const std::string& epoch, Duration lag, TimePoint now) {
+void WaitQueue::EndLooks(Groups& released, const std::string& epoch, Duration lag, TimePoint now) {
   MakeRoom(released, looks_.size());
   std::vector<NeedPtr> left;
   left.reserve(looks_.size());
@@ -345,25 +345,25 @@ void Waiters::EndLooks(Groups& released, const std::string& epoch, Duration lag,
   looks_ = std::move(left);
 }
 
-void Waiters::DropProbe(const std::string& epoch, std::uint64_t applied) {
+void WaitQueue::DropProbe(const std::string& epoch, std::uint64_t applied) {
   const auto probe = probes_.find(epoch);
   if (probe != probes_.end() && probe->second.counter <= applied) probes_.erase(probe);
 }
 
-void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, const Proof& proof,
+void WaitQueue::AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, const Proof& proof,
                              Groups& released) {
   const auto& [epoch, counter] = *write_id.ordered();
   PositionQueue none;
   const auto found = ordered_.find(epoch);
   PositionQueue& queue = found == ordered_.end() ? none : found->second;
-  Need* first = queue.First();
+  PendingWait* first = queue.First();
   if (answer.verdict == Verdict::kVisible) {
     // Without a call of `Applied` in the same reply this proves no more than what was asked.
     Reach(queue, counter, answer, proof, released);
     DropProbe(epoch, counter);
   } else if (answer.unknown_epoch) {
     const TimePoint since =
-        unknown_.try_emplace(epoch, Unknown{first != nullptr ? first->since : now, now}).first->second.since;
+        unknown_.try_emplace(epoch, UnknownEpoch{first != nullptr ? first->since : now, now}).first->second.since;
     unknown_[epoch].last = now;
     Bound(unknown_);
     const Visibility never = Visibility::Unproven("unknown epoch: " + answer.reason, UnprovenKind::kHistory);
@@ -386,7 +386,7 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
   }
 }
 
-void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, const Proof& proof, Groups& released) {
+void WaitQueue::AnswerOther(const WriteId& write_id, const Visibility& answer, const Proof& proof, Groups& released) {
   const auto found = by_write_.find(&write_id);
   if (found == by_write_.end()) return;
   if (answer.verdict == Verdict::kNotYet) {
@@ -405,7 +405,7 @@ void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, con
 }
 
 // There is room for its group.
-void Waiters::Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released) noexcept {
+void WaitQueue::Settle(PendingWait& need, const Visibility* answer, const Proof* proof, Groups& released) noexcept {
   if (need.done.load(std::memory_order_relaxed)) return;
   Count(need, -1);
   StuckOf(need).erase(CountedBy(need));

@@ -34,7 +34,7 @@
 namespace antipode {
 
 /// The needs that are parked at one server: positions by epoch, least first, and all others by write.
-class Waiters {
+class WaitQueue {
  public:
   /// The least position of an epoch that was given up, and since when it was wanted: one prober goes on for it.
   struct Probe {
@@ -45,7 +45,7 @@ class Waiters {
 
   /// `in_turns`: the shim asks for one object after the other, so that what is unanswered was not asked for
   /// (`Shim::OwnPace`).
-  explicit Waiters(bool in_turns) : in_turns_(in_turns) {}
+  explicit WaitQueue(bool in_turns) : in_turns_(in_turns) {}
 
   /// Needs that are neither settled nor given up.
   std::size_t live() const noexcept { return live_; }
@@ -74,10 +74,10 @@ class Waiters {
 
   /// Parks a need; true where an earlier one of the same epoch has to be seen first. `lag`: the server's, where the
   /// need is for the epoch that it is in, else zero. Where this process has no memory for it, it is not parked.
-  bool Add(Need& need, Duration lag);
+  bool Add(PendingWait& need, Duration lag);
 
   /// The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position.
-  void GiveUp(Need& need, TimePoint now) noexcept;
+  void GiveUp(PendingWait& need, TimePoint now) noexcept;
 
   /// The server or its epoch is another one: what it did not know, it may know now.
   void ForgetUnknown() { unknown_.clear(); }
@@ -107,45 +107,45 @@ class Waiters {
 
  private:
   // Waits in a row that timed out for one key or epoch.
-  struct Stuck {
+  struct TimeoutStreak {
     int times;
     Duration shortest;
     TimePoint last;
   };
   // An epoch that the server does not know: since when, and when it last said so.
-  struct Unknown {
+  struct UnknownEpoch {
     TimePoint since;
     TimePoint last;
   };
-  struct Others {
+  struct OtherWaits {
     WriteId write_id;
     std::vector<NeedPtr> needs;
   };
-  using StuckBy = std::map<std::string, Stuck>;
+  using StuckBy = std::map<std::string, TimeoutStreak>;
   // One store's writes of objects, in an order.
-  struct ByWrite {
+  struct WriteOrder {
     bool operator()(const WriteId* one, const WriteId* other) const noexcept;
   };
 
-  bool Keep(Need& need);
-  void Count(const Need& need, int change);
-  Need* First(const std::string& epoch);
-  void ForgetOther(const Need& need) noexcept;
-  void Remember(const Need& need, TimePoint now);
+  bool Keep(PendingWait& need);
+  void Count(const PendingWait& need, int change);
+  PendingWait* First(const std::string& epoch);
+  void ForgetOther(const PendingWait& need) noexcept;
+  void Remember(const PendingWait& need, TimePoint now);
   void AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, const Proof& proof,
                       Groups& released);
   void AnswerOther(const WriteId& write_id, const Visibility& answer, const Proof& proof, Groups& released);
   void DropProbe(const std::string& epoch, std::uint64_t applied);
   void EndLooks(Groups& released, const std::string& epoch, Duration lag, TimePoint now);
-  std::string Overload(const Need& need, Duration lag, TimePoint now) const;
-  void NoteTimeout(const Need& need, TimePoint now);
+  std::string Overload(const PendingWait& need, Duration lag, TimePoint now) const;
+  void NoteTimeout(const PendingWait& need, TimePoint now);
   void ForgetOld(TimePoint now);
   void Reach(PositionQueue& queue, std::uint64_t counter, const Visibility& answer, const Proof& proof,
              Groups& released);
-  void Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released) noexcept;
+  void Settle(PendingWait& need, const Visibility* answer, const Proof* proof, Groups& released) noexcept;
   std::vector<NeedPtr> All() const;
   std::vector<NeedPtr> TakeAll(Groups& released);
-  StuckBy& StuckOf(const Need& need) { return need.is_position ? stuck_epochs_ : stuck_keys_; }
+  StuckBy& StuckOf(const PendingWait& need) { return need.is_position ? stuck_epochs_ : stuck_keys_; }
 
   bool in_turns_;
   std::size_t live_ = 0;
@@ -153,10 +153,10 @@ class Waiters {
   std::vector<NeedPtr> looks_;
   std::map<std::string, Probe> probes_;
   std::map<std::string, PositionQueue> ordered_;
-  std::list<Others> others_;  // in the order in which they are asked for
-  std::map<const WriteId*, std::list<Others>::iterator, ByWrite> by_write_;  // by what stands in the list
+  std::list<OtherWaits> others_;  // in the order in which they are asked for
+  std::map<const WriteId*, std::list<OtherWaits>::iterator, WriteOrder> by_write_;  // by what stands in the list
   std::uint64_t rounds_ = 0;
-  std::map<std::string, Unknown> unknown_;
+  std::map<std::string, UnknownEpoch> unknown_;
   StuckBy stuck_epochs_;  // of positions
   StuckBy stuck_keys_;    // of objects
   Ends applied_;

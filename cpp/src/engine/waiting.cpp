@@ -9,12 +9,12 @@
 
 namespace antipode {
 
-bool Places::Take(Group& group) {
+bool Places::Take(WaitGroup& group) {
   const auto now = InForce();
   const std::int64_t limit = tasks_ ? now->max_tasks : now->max_waiters;
   std::map<Server*, std::int64_t> at_server;
   std::map<Store*, std::int64_t> at_store;
-  for (const Need& need : group.needs) {
+  for (const PendingWait& need : group.needs) {
     if (need.done.load(std::memory_order_acquire)) continue;
     std::int64_t& most = at_store[&need.server->store()];
     most = std::max(most, ++at_server[need.server.get()]);
@@ -38,16 +38,16 @@ void Places::GiveBack() {
   taken_.clear();
 }
 
-bool ParkAll(Group& group, const WantedWrites& wanted) {
+bool ParkAll(WaitGroup& group, const WantedWrites& wanted) {
   const TimePoint deadline = DeadlineOf(group);  // it holds meanwhile, too (BAR-60)
   for (const auto& [server, write_id] : wanted) {
-    Need& need = group.Add(*write_id, server);
+    PendingWait& need = group.Add(*write_id, server);
     if (Clock::now() < deadline) server->impl().Park(need);
   }
   return group.Parked() && !group.EndOutdated();  // what left before it was parked there, nobody else sees
 }
 
-TimePoint DeadlineOf(const Group& group) {
+TimePoint DeadlineOf(const WaitGroup& group) {
   return group.since + (group.timeout == Duration::zero() ? kLook : group.timeout);
 }
 
@@ -55,13 +55,13 @@ namespace {
 
 // What is parked is given up, however its wait ends.
 struct Ending {
-  Group& group;
+  WaitGroup& group;
   ~Ending() { group.GiveUp(); }
 };
 
 }  // namespace
 
-void WaitFor(Group& group, const WantedWrites& wanted) {
+void WaitFor(WaitGroup& group, const WantedWrites& wanted) {
   const Ending ending{group};
   if (ParkAll(group, wanted)) {
     Places places(false);

@@ -30,7 +30,7 @@ class Places {
   ~Places() { GiveBack(); }
 
   /// One of each store that is still waited for; false where all of one are taken: then the group is overloaded.
-  bool Take(Group& group);
+  bool Take(WaitGroup& group);
   void GiveBack();
 
  private:
@@ -39,13 +39,13 @@ class Places {
 };
 
 /// Parks every write at its server; true where something is to be waited for.
-bool ParkAll(Group& group, const WantedWrites& wanted);
+bool ParkAll(WaitGroup& group, const WantedWrites& wanted);
 
 /// When the group is to be given up; a look without waiting still asks each server once.
-TimePoint DeadlineOf(const Group& group);
+TimePoint DeadlineOf(const WaitGroup& group);
 
 /// Blocks until every write is settled at its server, or the group's timeout has passed.
-void WaitFor(Group& group, const WantedWrites& wanted);
+void WaitFor(WaitGroup& group, const WantedWrites& wanted);
 
 }  // namespace antipode
 

@@ -12,7 +12,7 @@ namespace antipode {
 namespace {
 
 // What a read returned, to be compared.
-std::string OctetsOf(const memory::Log::Seen& seen) {
+std::string OctetsOf(const memory::Log::StoredObject& seen) {
   return seen.cell && seen.cell->value ? "1" + *seen.cell->value : std::string();
 }
 
@@ -26,7 +26,7 @@ std::optional<T> ValueOf(Result<T> made) {
 }
 
 // What a read found: each value says which write it is.
-ReadValue FoundBy(const Store& store, std::string_view key, const memory::Log::Seen& seen, bool is_collected) {
+ReadValue FoundBy(const Store& store, std::string_view key, const memory::Log::StoredObject& seen, bool is_collected) {
   const bool positions = store.capabilities().versions == Versions::kPosition;
   ReadValue found;
   found.key = key;
@@ -146,7 +146,7 @@ MemoryReply MemoryClient::Write(std::string_view key, std::optional<std::string>
   }
   Writing write(store_, key, site);
   if (write.noted() != nullptr) {
-    write.noted()->Changes(std::vector{history::Changed{name, ContentOf(value)}});
+    write.noted()->Changes(std::vector{history::KeyChange{name, ContentOf(value)}});
   }
   auto written = log_->Write(*node_, name, std::move(value), std::move(beside));
   if (written.outcome == MemoryOutcome::kUnreachable) {

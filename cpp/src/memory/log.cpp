@@ -190,7 +190,7 @@ Version Log::Append(const std::string& key, std::optional<std::string> value, st
   return version;
 }
 
-Log::Written Log::Write(Node& node, const std::string& key, std::optional<std::string> value, std::string lineage) {
+Log::WriteOutcome Log::Write(Node& node, const std::string& key, std::optional<std::string> value, std::string lineage) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (node.down) {
     return {MemoryOutcome::kUnreachable, name_ + ": the server in " + node.region + " refuses connections", {}};
@@ -212,7 +212,7 @@ Log::Written Log::Write(Node& node, const std::string& key, std::optional<std::s
   return {MemoryOutcome::kDone, {}, version};
 }
 
-std::optional<Log::Seen> Log::Read(Node& node, const std::string& key) {
+std::optional<Log::StoredObject> Log::Read(Node& node, const std::string& key) {
   if (choice_) Choose(node, key);
   return Look(node, key);
 }
@@ -235,11 +235,11 @@ void Log::Choose(Node& node, const std::string& key) {
   if (behind < ends.size()) node.Take(ends[ends.size() - 1 - behind]);
 }
 
-std::optional<Log::Seen> Log::Look(Node& node, const std::string& key) {
-  std::optional<Seen> seen;
+std::optional<Log::StoredObject> Log::Look(Node& node, const std::string& key) {
+  std::optional<StoredObject> seen;
   Looking(node, [&](const Node& at) {
     const auto found = at.data.find(key);
-    seen = Seen{found == at.data.end() ? std::nullopt : std::optional(found->second), Ordered{at.epoch, at.counter}};
+    seen = StoredObject{found == at.data.end() ? std::nullopt : std::optional(found->second), Ordered{at.epoch, at.counter}};
   });
   return seen;
 }

@@ -50,23 +50,23 @@ class Log {
   std::string Instance(std::string_view region);
 
   /// What came of a write at a server, which has to be the primary.
-  struct Written {
+  struct WriteOutcome {
     MemoryOutcome outcome = MemoryOutcome::kDone;
     std::string message;
     /// The deletion of an object that is not there has the version of its tombstone; nothing where it has none. In a
     /// store of positions it is a write like others.
     std::optional<Version> version;
   };
-  Written Write(Node& node, const std::string& key, std::optional<std::string> value, std::string lineage);
+  WriteOutcome Write(Node& node, const std::string& key, std::optional<std::string> value, std::string lineage);
 
   /// An object at a server with its lineage and version, and where the server is; nothing where it is down.
-  struct Seen {
+  struct StoredObject {
     std::optional<Cell> cell;
     Ordered position;
   };
-  std::optional<Seen> Look(Node& node, const std::string& key);
+  std::optional<StoredObject> Look(Node& node, const std::string& key);
   /// The same for a read, which in monkey mode chooses first what it finds there.
-  std::optional<Seen> Read(Node& node, const std::string& key);
+  std::optional<StoredObject> Read(Node& node, const std::string& key);
 
   /// In monkey mode: applies at a server what can reach it until this says that it is enough; nothing where it is down.
   template <class Enough>

@@ -89,7 +89,7 @@ Lineage::Lineage(const std::vector<WriteId>& ids) : Lineage(Lineage().Including(
 
 Result<Lineage> Lineage::Deserialize(std::string_view text) {
   const std::string_view stripped = wire::Strip(text);
-  Result<Parsed> parsed = Parse(stripped);
+  Result<ParsedText> parsed = Parse(stripped);
   if (!parsed) return parsed.error();
   return LineageAccess::Of(*std::move(parsed), stripped);
 }

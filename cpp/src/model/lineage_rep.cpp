@@ -63,7 +63,7 @@ std::vector<std::string> JoinIncomplete(const std::vector<std::string>& a, const
   return joined;
 }
 
-Lineage LineageAccess::Of(Parsed&& parsed, std::string_view text) {
+Lineage LineageAccess::Of(ParsedText&& parsed, std::string_view text) {
   if (!parsed.plain) {
     std::vector<std::string_view> sections;
     sections.reserve(parsed.sections.size());

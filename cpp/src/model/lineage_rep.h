@@ -34,7 +34,7 @@ struct LineageAccess {
   static constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
 
   // Of a text that has been read; `text` is what `parsed` has its views into.
-  static Lineage Of(Parsed&& parsed, std::string_view text);
+  static Lineage Of(ParsedText&& parsed, std::string_view text);
 
   // Of sections in canonical order, spelled names and extensions, both sorted.
   static Lineage Make(const std::vector<std::string_view>& sections, std::vector<std::string> incomplete,

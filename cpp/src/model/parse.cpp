@@ -21,7 +21,7 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : begin_(text.data()), p_(begin_), end_(begin_ + text.size()) {}
 
-  bool Read(Parsed& parsed) {
+  bool Read(ParsedText& parsed) {
     if (p_ == end_ || *p_ != '1') return false;
     ++p_;
     while (p_ != end_) {
@@ -87,7 +87,7 @@ class Reader {
     return digits.size() < kMost.size() || (digits.size() == kMost.size() && digits <= kMost);
   }
 
-  bool ReadExtension(const char* begin, Parsed& parsed) {
+  bool ReadExtension(const char* begin, ParsedText& parsed) {
     if (sealed_) {
       complaint_ = "something follows the seal of a lineage";
       return false;
@@ -143,12 +143,12 @@ std::uint64_t CounterOf(std::string_view digits) {
   return counter;
 }
 
-Result<Parsed> Parse(std::string_view text) {
+Result<ParsedText> Parse(std::string_view text) {
   if (text.size() > wire::kMaxBytes) {
     return Malformed("a lineage of " + std::to_string(text.size()) + " bytes; at most " +
                      std::to_string(wire::kMaxBytes) + " are taken");
   }
-  Parsed parsed;
+  ParsedText parsed;
   Reader reader(text);
   if (!reader.Read(parsed)) {
     if (!reader.complaint().empty()) return Malformed(std::string(reader.complaint()));

@@ -13,7 +13,7 @@
 namespace antipode {
 
 // A text split at `~`. Views are into the text that was read.
-struct Parsed {
+struct ParsedText {
   SectionPlaces sections;                    // in the order of their heads
   std::vector<std::string_view> incomplete;  // spelled stores, sorted, each once; one empty name means anywhere
   std::vector<std::string_view> extensions;  // unknown ones, sorted, each once
@@ -27,7 +27,7 @@ inline std::string_view SectionHead(std::string_view section) { return section.s
 std::size_t CountEntries(std::string_view section);
 
 // Validates and splits; kMalformedLineage where the grammar or a bound is broken, or a store stands twice.
-Result<Parsed> Parse(std::string_view text);
+Result<ParsedText> Parse(std::string_view text);
 
 // The value of decimal digits that have been validated.
 std::uint64_t CounterOf(std::string_view digits);

@@ -74,8 +74,8 @@ void SetPropagationFormats(Formats formats) {
 
 Formats DeclaredFormats() { return {baggage_format, jaeger_format}; }
 
-Arrived ReadCarrier(const Carrier& headers) {
-  Arrived arrived;
+InboundHeaders ReadCarrier(const Carrier& headers) {
+  InboundHeaders arrived;
   std::vector<std::string> lines;  // what is kept of the lines: views of a visit do not live on
   std::vector<std::pair<std::size_t, std::size_t>> places;
   enum : std::size_t { kBaggage, kOwn, kJaeger, kKinds };

@@ -23,7 +23,7 @@ void CountOrphans(const Lineage& lineage, const Site& site) {
   for (const std::string& store : lineage.stores()) CountOrphan(store, site);
 }
 
-void Tell(Taken& taken, const Decision& decision, Direction direction, std::string_view sender) {
+void Tell(ReceivedLineage& taken, const Decision& decision, Direction direction, std::string_view sender) {
   Report(decision, direction, sender);
   if (decision.accepted) return;  // late, and genuine
   const std::string dropped = "a lineage (" + Words(direction) + ") was dropped: ";
@@ -36,7 +36,7 @@ void Tell(Taken& taken, const Decision& decision, Direction direction, std::stri
 }
 
 // Something of a receipt is missing, and what was to be read of it has been.
-void Lose(MessageCode code, Taken& taken, const std::string& reason, Direction direction, const std::string& detail) {
+void Lose(MessageCode code, ReceivedLineage& taken, const std::string& reason, Direction direction, const std::string& detail) {
   taken.gaps.emplace_back(reason, detail);
   logs::Warn(code, reason + " " + Words(direction), detail + ": what it held is missing.", "dropped");
   taken.lineage = taken.lineage.MarkedIncomplete();
@@ -52,11 +52,11 @@ Direction OutwardOf(Purpose purpose) {
 
 }  // namespace
 
-bool Taken::HasGap(std::string_view reason) const {
+bool ReceivedLineage::HasGap(std::string_view reason) const {
   return std::any_of(gaps.begin(), gaps.end(), [reason](const auto& gap) { return gap.first == reason; });
 }
 
-void Taken::NoteIn(LineageScope& scope, const std::string& site) const {
+void ReceivedLineage::NoteIn(LineageScope& scope, const std::string& site) const {
   if (!lineage.empty() || !messages.empty()) Events().LineageReceived(scope, messages, lineage);
   for (const auto& [reason, detail] : gaps) scope.impl().NoteGap(reason, "", detail);
   TellMissing(&scope, site);
@@ -64,14 +64,14 @@ void Taken::NoteIn(LineageScope& scope, const std::string& site) const {
   for (const std::string& store : lineage.incomplete()) Events().IncompleteLineageReceived(store, scope);
 }
 
-void Taken::TellMissing(const LineageScope* scope, std::string_view site) const {
+void ReceivedLineage::TellMissing(const LineageScope* scope, std::string_view site) const {
   for (const auto& [reason, detail] : gaps) {
     if (reason != "untrusted") Events().LineageIncomplete({reason, {}, scope, site, scope != nullptr});
   }
 }
 
-Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender) {
-  Taken taken;
+ReceivedLineage Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender) {
+  ReceivedLineage taken;
   std::map<std::tuple<Reason, std::string, std::string>, Decision> told;
   std::unordered_set<std::string_view> seen;
   std::size_t octets = 0;
@@ -132,7 +132,7 @@ std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust
   if (given.empty() && !told) return std::nullopt;
   const std::string message = sender == nullptr ? std::string() : Events().MessageNamed();
   if (given.empty() && message.empty()) return std::nullopt;
-  const Lineage lineage = message.empty() ? given : Named(given, message);
+  const Lineage lineage = message.empty() ? given : NamedServers(given, message);
   const auto budget = static_cast<std::size_t>(CurrentSettings()->budget_bytes);
   const std::size_t seal = std::min(trust.SealLength(), budget);
   const Lineage fitted = lineage.Fit(budget - seal, changed);
@@ -177,7 +177,7 @@ void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values
   const std::vector<std::string_view> views(values.begin(), values.end());
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   const double now = UnixTime();
-  const Taken taken = Take(
+  const ReceivedLineage taken = Take(
       wire::UnwrapHeader(views), [&](std::string_view text) { return JudgeResponseIn(host, text, *trust, now); },
       Direction::kResponseIn, host);
   if (scope != nullptr) {

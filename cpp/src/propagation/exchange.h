@@ -18,7 +18,7 @@ namespace antipode {
 using Judge = std::function<Decision(std::string_view text)>;
 
 // What came of texts that arrived: the lineage to join, and why something is missing from it.
-struct Taken {
+struct ReceivedLineage {
   Lineage lineage;
   std::vector<std::pair<std::string, std::string>> gaps;  // reason and detail
   std::vector<std::string> messages;                      // what the texts are called in a recorded history
@@ -37,7 +37,7 @@ struct Taken {
 //
 // What cannot be read makes the result incomplete anywhere; what is not believed does so only under `key`, or anybody
 // could switch strict barriers off from outside (TRUST-28).
-Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender);
+ReceivedLineage Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender);
 
 // The text that leaves: within the budget, sealed if seals are asked for; nothing where nothing need leave.
 //

@@ -19,7 +19,7 @@ bool IsName(std::string_view text) {
 
 }  // namespace
 
-Lineage Named(const Lineage& lineage, std::string_view message) {
+Lineage NamedServers(const Lineage& lineage, std::string_view message) {
   std::vector<std::string> extensions = lineage.extensions();
   extensions.push_back(std::string(kMessage).append(".").append(message));
   std::sort(extensions.begin(), extensions.end());

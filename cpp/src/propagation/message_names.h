@@ -11,7 +11,7 @@
 namespace antipode {
 
 // A lineage that leaves with this message, and names it.
-Lineage Named(const Lineage& lineage, std::string_view message);
+Lineage NamedServers(const Lineage& lineage, std::string_view message);
 
 // A lineage that came in without the names of messages, and those.
 struct NamedMessages {

@@ -47,7 +47,7 @@ void ReceiveTexts(LineageScope& scope, const std::vector<std::string>& texts, co
   }
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   const double now = UnixTime();
-  const Taken taken = Take(
+  const ReceivedLineage taken = Take(
       texts,
       [&](std::string_view text) { return JudgeMessageIn(text, *trust, options.lineage_in, Purpose::kMessage, now); },
       Direction::kMessageIn, options.sender);
@@ -145,7 +145,7 @@ Lineage LineageAtRest(std::string_view text, const std::string& store, bool line
   if (texts.empty() || !lineage_in) return {};
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   const double now = UnixTime();
-  const Taken taken = Take(
+  const ReceivedLineage taken = Take(
       texts, [&](std::string_view each) { return JudgeMessageIn(each, *trust, std::nullopt, Purpose::kValue, now); },
       Direction::kMessageIn, "a value of " + store);
   taken.TellMissing();

@@ -40,13 +40,13 @@ void AnswerWith(Carrier& headers, LineageScope& scope, bool shared, int status =
 Inbound::Inbound(std::string peer, std::vector<std::pair<std::string, std::string>> forwarded, std::optional<bool> edge)
     : peer_(std::move(peer)), forwarded_(std::move(forwarded)), edge_(edge) {}
 
-ScopePtr Inbound::Open(const Arrived& came, std::string_view peer, std::optional<bool> edge, Site site) {
+ScopePtr Inbound::Open(const InboundHeaders& came, std::string_view peer, std::optional<bool> edge, Site site) {
   Events().RequestBegun();
   const TrustSettings trust = CurrentTrust()->AtEdge(edge);
   const double now = UnixTime();
   // A request without a lineage judges nobody; one with many texts judges its caller once (TRUST-32).
   const Decision caller = came.texts.empty() ? Decision() : JudgeCaller(peer, came.forwarded, trust);
-  const Taken taken = Take(
+  const ReceivedLineage taken = Take(
       came.texts, [&](std::string_view text) { return JudgeRequestText(caller, text, trust, now); },
       Direction::kRequestIn, peer);
   auto scope = std::make_shared<LineageScope>(taken.lineage, ScopeKind::kRequest, std::nullopt, site);

@@ -128,16 +128,16 @@ void CountOrphan(const std::string& store, const Site& site) {
              "middleware or antipode::Scope; in a thread use antipode::Carry(). site=" + where);
 }
 
-Removed Remove(const WriteId& id) { return Remove(Lineage(id)); }
+Removal Remove(const WriteId& id) { return Remove(Lineage(id)); }
 
-Removed Remove(const Lineage& lineage) {
+Removal Remove(const Lineage& lineage) {
   const ScopePtr scope = CurrentScope();
-  return scope == nullptr ? Removed() : scope->Remove(lineage);
+  return scope == nullptr ? Removal() : scope->Remove(lineage);
 }
 
-Removed RemoveStore(const std::string& store) {
+Removal RemoveStore(const std::string& store) {
   const ScopePtr scope = CurrentScope();
-  return scope == nullptr ? Removed() : scope->RemoveStore(store);
+  return scope == nullptr ? Removal() : scope->RemoveStore(store);
 }
 
 void Transfer(const Lineage& lineage, Site site) {

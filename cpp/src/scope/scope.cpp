@@ -228,25 +228,25 @@ Lineage LineageScope::Impl::Filtered(Lineage lineage) const {
   return lineage.Without(removed_);
 }
 
-Removed LineageScope::Impl::TakeOut(Lineage after, const Lineage& named) {
+Removal LineageScope::Impl::TakeOut(Lineage after, const Lineage& named) {
   Lineage taken = lineage_.Beyond(after);
   removed_ = removed_ | taken | named.Vouched();
   lineage_ = std::move(after);
-  Removed removed{std::move(taken), {}};
+  Removal removed{std::move(taken), {}};
   for (const WriteId& id : named.ids()) {
     if (lineage_.Covers(id)) removed.still_covered.push_back(id);
   }
   return removed;
 }
 
-Removed LineageScope::Impl::Remove(const WriteId& id) { return Remove(Lineage(id)); }
+Removal LineageScope::Impl::Remove(const WriteId& id) { return Remove(Lineage(id)); }
 
-Removed LineageScope::Impl::Remove(const Lineage& lineage) {
+Removal LineageScope::Impl::Remove(const Lineage& lineage) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return TakeOut(lineage_.Without(lineage), lineage);
 }
 
-Removed LineageScope::Impl::RemoveStore(const std::string& store) {
+Removal LineageScope::Impl::RemoveStore(const std::string& store) {
   const std::lock_guard<std::mutex> lock(mutex_);
   removed_stores_.push_back(store);
   return TakeOut(lineage_.WithoutStore(store), {});
@@ -395,11 +395,11 @@ void LineageScope::Merge(const Lineage& lineage, Site site) { impl_->Merge(linea
 
 void LineageScope::Receive(const Lineage& lineage) { impl_->Receive(lineage); }
 
-Removed LineageScope::Remove(const WriteId& id) { return impl_->Remove(id); }
+Removal LineageScope::Remove(const WriteId& id) { return impl_->Remove(id); }
 
-Removed LineageScope::Remove(const Lineage& lineage) { return impl_->Remove(lineage); }
+Removal LineageScope::Remove(const Lineage& lineage) { return impl_->Remove(lineage); }
 
-Removed LineageScope::RemoveStore(const std::string& store) { return impl_->RemoveStore(store); }
+Removal LineageScope::RemoveStore(const std::string& store) { return impl_->RemoveStore(store); }
 
 void LineageScope::Vouch() { impl_->Vouch(); }
 

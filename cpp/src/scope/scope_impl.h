@@ -56,9 +56,9 @@ class LineageScope::Impl {
   void TransferRead(const Lineage& lineage, Site site = Site());
   void Merge(const Lineage& lineage, Site site = Site());
   void Receive(const Lineage& lineage);
-  Removed Remove(const WriteId& id);
-  Removed Remove(const Lineage& lineage);
-  Removed RemoveStore(const std::string& store);
+  Removal Remove(const WriteId& id);
+  Removal Remove(const Lineage& lineage);
+  Removal RemoveStore(const std::string& store);
   void Vouch();
   void MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores = {}, std::string detail = {},
                       std::optional<Site> site = Site());
@@ -112,7 +112,7 @@ class LineageScope::Impl {
   void Join(const Lineage& lineage, bool filtered, const Site& site);
   Lineage Marked(const PendingPtr& own) const;  // as it is marked at its own end, too
   Lineage Filtered(Lineage lineage) const;
-  Removed TakeOut(Lineage after, const Lineage& named);
+  Removal TakeOut(Lineage after, const Lineage& named);
   void TooLate(const std::string& store, const Site& site) const;
   static void AfterHeader(const std::string& store, const Site& site);
   bool DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail);

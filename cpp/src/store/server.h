@@ -15,7 +15,7 @@
 
 namespace antipode {
 
-struct Need;
+struct PendingWait;
 
 // Every server is one of these. Any thread may call everything.
 class Server::Impl : public Server {
@@ -24,16 +24,16 @@ class Server::Impl : public Server {
   virtual std::uint64_t generation() const noexcept = 0;
 
   // Waits for a need; true where it was settled at once and was the last one of its group.
-  virtual bool Park(Need& need) noexcept = 0;
+  virtual bool Park(PendingWait& need) noexcept = 0;
 
   // The barrier's deadline has passed, or it was cancelled.
-  virtual void GiveUp(Need& need) noexcept = 0;
+  virtual void GiveUp(PendingWait& need) noexcept = 0;
 
   // The need is given up, and this is said of it where it was not settled.
-  virtual void Refuse(Need& need, const Visibility& answer) = 0;
+  virtual void Refuse(PendingWait& need, const Visibility& answer) = 0;
 
   // Copies what is known of a need while others may change it.
-  virtual void CopyTo(Need& copy, const Need& need) const = 0;
+  virtual void CopyTo(PendingWait& copy, const PendingWait& need) const = 0;
 
   // Whether a fresh proof covers this position, without a question: the watermark (BAR-33 to BAR-35).
   virtual bool Holds(const std::string& epoch, std::uint64_t counter) const = 0;

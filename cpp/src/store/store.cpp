@@ -134,7 +134,7 @@ Result<void> Store::Impl::ListBy(ListTargets list) {
     }
     listed_.clear();
     unlisted_.clear();
-    for (Reached& each : reached_) each.is_region = false;
+    for (ReachedServer& each : reached_) each.is_region = false;
     sources_.clear();
   }
   StoreOptions options(name_);
@@ -166,7 +166,7 @@ std::shared_ptr<Lead> Store::Impl::Reach(const std::shared_ptr<Lead>& before, co
   if (before) {
     before->End();
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (Reached& each : reached_) each.is_named = each.is_named && each.lead.lock() != before;
+    for (ReachedServer& each : reached_) each.is_named = each.is_named && each.lead.lock() != before;
   }
   return lead;
 }
@@ -186,10 +186,10 @@ std::shared_ptr<Lead> Store::Impl::Follow(const StoreOptions& options, const std
 // What a wrap has named whose connection is gone stays, and one of two that are gone tells of the other; the lock is
 // held.
 void Store::Impl::Settle() {
-  std::vector<Reached> alive;
-  for (Reached& each : reached_) {
+  std::vector<ReachedServer> alive;
+  for (ReachedServer& each : reached_) {
     const std::string& address = each.server->address();
-    const auto is_same = [&](const Reached& other) {
+    const auto is_same = [&](const ReachedServer& other) {
       return other.server == each.server && other.is_region == each.is_region && !other.is_named &&
              other.lead.expired();
     };
@@ -208,14 +208,14 @@ void Store::Impl::LookAtLeads() {
   std::vector<std::shared_ptr<Lead>> leads;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const Reached& each : reached_) {
+    for (const ReachedServer& each : reached_) {
       if (auto lead = each.is_named ? nullptr : each.lead.lock()) leads.push_back(std::move(lead));
     }
   }
   for (const auto& lead : leads) {
     if (!lead->IsOpen()) lead->End();
   }
-  const auto is_lost = [](const Reached& each) {
+  const auto is_lost = [](const ReachedServer& each) {
     const auto lead = each.lead.lock();
     return lead != nullptr ? lead->is_over() : !each.is_named;
   };
@@ -224,15 +224,15 @@ void Store::Impl::LookAtLeads() {
   Settle();
   const bool is_last = own_.empty() && unlisted_.empty() && Listed().empty();
   if (is_last && std::all_of(reached_.begin(), reached_.end(), is_lost)) return;  // nobody names others
-  std::vector<Reached> stays;
-  std::vector<Reached> leaves;
-  for (const Reached& each : reached_) (is_lost(each) ? leaves : stays).push_back(each);
-  for (const Reached& each : leaves) former_.push_back(each.server);  // its thread may not be the last to hold it
+  std::vector<ReachedServer> stays;
+  std::vector<ReachedServer> leaves;
+  for (const ReachedServer& each : reached_) (is_lost(each) ? leaves : stays).push_back(each);
+  for (const ReachedServer& each : leaves) former_.push_back(each.server);  // its thread may not be the last to hold it
   reached_.swap(stays);
   try {
     const ServersByAddress own = Judged(true);
     const ServersByAddress region = Judged(false);
-    for (const Reached& each : leaves) {
+    for (const ReachedServer& each : leaves) {
       const std::string& address = each.server->address();
       if (!Find(own, address) || (each.is_region && !Find(region, address))) gone_[address] = now;
     }
@@ -279,7 +279,7 @@ std::vector<std::shared_ptr<Server>> Store::Impl::Servers(bool own) {
 // The servers of a reach: those that a list names, and of each wrap without one its own (BAR-22); the lock is held.
 std::vector<std::shared_ptr<Server>> Store::Impl::Judged(bool own) const {
   ServersByAddress alone = own ? own_ : unlisted_;  // that no list names
-  for (const Reached& each : reached_) {
+  for (const ReachedServer& each : reached_) {
     if ((own || each.is_region) && !Find(alone, each.server->address())) alone.push_back(each.server);
   }
   if (own) return alone.empty() ? Judged(false) : alone;
@@ -311,7 +311,7 @@ std::vector<std::string> Store::Impl::Gone(bool own) {
 
 std::shared_ptr<Server> Store::Impl::ServerAt(std::string_view address) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const Reached& each : reached_) {
+  for (const ReachedServer& each : reached_) {
     if (each.server->address() == address) return each.server;
   }
   const auto own = Find(own_, address);
@@ -321,7 +321,7 @@ std::shared_ptr<Server> Store::Impl::ServerAt(std::string_view address) const {
 std::vector<std::shared_ptr<Server>> Store::Impl::EveryServer() const {
   ServersByAddress every = own_;
   ServersByAddress reached;
-  for (const Reached& each : reached_) reached.push_back(each.server);
+  for (const ReachedServer& each : reached_) reached.push_back(each.server);
   for (const auto& group : {reached, Listed(), former_}) {
     for (const auto& server : group) {
       if (std::find(every.begin(), every.end(), server) == every.end()) every.push_back(server);

@@ -23,7 +23,7 @@
 namespace antipode ANTIPODE_EXPORT {
 
 class Ages;
-class Group;
+class WaitGroup;
 
 // What a store holds; what it says stands at `Store`.
 class Store::Impl {
@@ -82,7 +82,7 @@ class Store::Impl {
   // The same for who may outlive the store.
   std::shared_ptr<const Generation> shared_generation() const noexcept { return generation_; }
   // A group waits until a list has named servers that never did so, and has it asked for that (BAR-53).
-  void AwaitNames(const std::shared_ptr<Group>& group, bool own);
+  void AwaitNames(const std::shared_ptr<WaitGroup>& group, bool own);
   // Has lists and connections looked at anew where it is time; returns the generation so far (BAR-65).
   std::uint64_t LookAgain();
   // Whether a server is not, or not any more, one of those of a reach; as `Servers`.
@@ -117,7 +117,7 @@ class Store::Impl {
   };
 
   // A connection, and the server to which it leads.
-  struct Reached {
+  struct ReachedServer {
     std::weak_ptr<Lead> lead;
     std::shared_ptr<Server> server;
     bool is_region;  // readers of this region may use it
@@ -162,14 +162,14 @@ class Store::Impl {
   std::shared_ptr<const StoreOptions> options_;
   ServersByAddress own_;
   ServersByAddress unlisted_;  // those of them whose wraps name no replicas
-  std::vector<Reached> reached_;
+  std::vector<ReachedServer> reached_;
   ServersByAddress listed_;
   ServersByAddress former_;  // no longer listed; their threads end by themselves
   std::vector<std::shared_ptr<Source>> sources_;
   std::map<std::string, TimePoint> gone_;  // when discovery took it away
   std::optional<std::optional<std::string>> envelopes_;  // which keys hold envelopes, once a wrap has said it
   std::unique_ptr<std::thread> refresher_;
-  std::vector<std::weak_ptr<Group>> await_names_;
+  std::vector<std::weak_ptr<WaitGroup>> await_names_;
   const std::unique_ptr<Ages> ages_;
 };
 

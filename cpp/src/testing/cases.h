@@ -14,19 +14,19 @@
 namespace antipode::testing {
 
 /// Which shims a case is for.
-struct For {
+struct CaseShims {
   std::vector<Versions> versions;  ///< Any, where empty.
   bool queues = true;              ///< Messages are not overwritten, deleted or read again.
 };
 
-inline const For kAny{};
-inline const For kNoQueues{{}, false};
-inline const For kPositions{{Versions::kPosition}, true};
-inline const For kOrdered{{Versions::kPosition, Versions::kObject}, false};
+inline const CaseShims kAny{};
+inline const CaseShims kNoQueues{{}, false};
+inline const CaseShims kPositions{{Versions::kPosition}, true};
+inline const CaseShims kOrdered{{Versions::kPosition, Versions::kObject}, false};
 
 struct Case {
   std::string name;
-  For for_shims;
+  CaseShims for_shims;
   bool spoils;  ///< It promotes, restarts or re-points servers.
   std::function<void(StoreUnderTest& store)> run;
 };

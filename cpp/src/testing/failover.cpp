@@ -22,16 +22,16 @@ using std::chrono::milliseconds;
 constexpr Duration kSlack = std::chrono::seconds(3);
 
 // One write: its key and value, and the lineage that it left.
-struct Written {
+struct FailoverWrite {
   std::string key;
   std::string value;
   Lineage lineage;
 };
 
 // One run of the fuzzer on servers of its own.
-class Played {
+class FailoverRun {
  public:
-  Played(FailoverDriver& driver, std::uint64_t seed, Tally& tally)
+  FailoverRun(FailoverDriver& driver, std::uint64_t seed, Tally& tally)
       : driver_(driver), chance_(seed), seed_("seed " + std::to_string(seed) + ": "), tally_(tally) {
     const std::shared_ptr<Store> store = FindStore(driver.store()).value();
     for (const std::string& name : driver.servers()) {
@@ -58,9 +58,9 @@ class Played {
 
  private:
   // Barriers that wait while something is done to the servers: at each server, for each of some writes.
-  class Parked {
+  class ParkedBarriers {
    public:
-    Parked(Played& played, Duration timeout) {
+    ParkedBarriers(FailoverRun& played, Duration timeout) {
       const auto& all = played.written_;
       const std::size_t count = std::min<std::size_t>(all.size(), 3);
       for (std::size_t place = all.size() - count; place < all.size(); ++place) {
@@ -70,9 +70,9 @@ class Played {
         }
       }
     }
-    Parked(const Parked&) = delete;
-    Parked& operator=(const Parked&) = delete;
-    ~Parked() {
+    ParkedBarriers(const ParkedBarriers&) = delete;
+    ParkedBarriers& operator=(const ParkedBarriers&) = delete;
+    ~ParkedBarriers() {
       for (std::thread& thread : threads_) thread.join();  // a wait that does not end hangs the fuzzer: a fault, too
     }
 
@@ -80,7 +80,7 @@ class Played {
     std::vector<std::thread> threads_;
   };
 
-  std::vector<WriteId> Versions(const Written& one) const { return one.lineage.OfStore(driver_.store()); }
+  std::vector<WriteId> Versions(const FailoverWrite& one) const { return one.lineage.OfStore(driver_.store()); }
 
   // What happens
 
@@ -133,7 +133,7 @@ class Played {
   // Nothing is lost on purpose: what is on its way arrives first.
   void Promote() {
     {
-      const Parked across(*this, std::chrono::seconds(3));
+      const ParkedBarriers across(*this, std::chrono::seconds(3));
       driver_.Promote(AReplica(), nullptr);
     }
     Rejoin();
@@ -145,7 +145,7 @@ class Played {
     if (chance_.Happens(0.5) && !written_.empty()) Judge(written_.back(), target, std::chrono::seconds(2));
     const int count = chance_.Number(6, 12);
     {
-      const Parked across(*this, std::chrono::seconds(2));
+      const ParkedBarriers across(*this, std::chrono::seconds(2));
       driver_.Promote(target, [&] {
         for (int number = 0; number < count; ++number) WriteAt(old);
       });
@@ -188,7 +188,7 @@ class Played {
 
   void WriteAt(const std::string& server) {
     const std::string number = std::to_string(written_.size());
-    Written one{"w-" + number, seed_ + number, {}};
+    FailoverWrite one{"w-" + number, seed_ + number, {}};
     {
       const Scope scope;
       driver_.Write(server, one.key, one.value);
@@ -206,22 +206,22 @@ class Played {
 
   void JudgeSome() {
     if (written_.empty()) return;
-    std::vector<Written> chosen;
+    std::vector<FailoverWrite> chosen;
     for (std::size_t back = std::min<std::size_t>(written_.size(), 4); back > 0; --back) {
       chosen.push_back(written_[written_.size() - back]);
     }
     chosen.push_back(chance_.Choose(written_));
     const std::string name = chance_.Choose(driver_.servers());
-    for (const Written& one : chosen) Judge(one, name, milliseconds(chance_.Choose<int>({50, 200})));
+    for (const FailoverWrite& one : chosen) Judge(one, name, milliseconds(chance_.Choose<int>({50, 200})));
   }
 
-  std::string About(const Written& one, const std::string& name, Verdict verdict, Duration took) const {
+  std::string About(const FailoverWrite& one, const std::string& name, Verdict verdict, Duration took) const {
     return seed_ + one.key + " (" + one.lineage.Serialize() + ") at " + name + ": " + std::string(ToString(verdict)) +
            " after " + std::to_string(Seconds(took)) + " s";
   }
 
   // Judges one write at one server, and looks at once whether it is there; nothing where it has no version.
-  std::optional<Verdict> Judge(const Written& one, const std::string& name, Duration timeout) {
+  std::optional<Verdict> Judge(const FailoverWrite& one, const std::string& name, Duration timeout) {
     if (Versions(one).empty()) return std::nullopt;
     const auto before = driver_.History(name);
     const TimePoint began = Clock::now();
@@ -241,7 +241,7 @@ class Played {
   }
 
   // One parked barrier, on a thread of its own.
-  void Wait(const Written& one, const std::string& name, Duration timeout) {
+  void Wait(const FailoverWrite& one, const std::string& name, Duration timeout) {
     const TimePoint began = Clock::now();
     const Verdict verdict = WaitForServer(servers_.at(name), one.lineage, timeout).verdict;
     const std::string about = About(one, "the parked " + name, verdict, Clock::now() - began);
@@ -265,7 +265,7 @@ class Played {
     Write(chance_.Number(1, 20));  // the last history may grow past what earlier ones lost
     driver_.SettleMarks();
     driver_.WaitCaughtUp();
-    for (const Written& one : written_) {
+    for (const FailoverWrite& one : written_) {
       bool anywhere = false;
       for (const std::string& name : driver_.servers()) {
         const bool there = driver_.Shows(name, one.key, one.value) == true;
@@ -285,7 +285,7 @@ class Played {
   Chance chance_;
   const std::string seed_;
   Tally& tally_;
-  std::vector<Written> written_;
+  std::vector<FailoverWrite> written_;
   std::map<std::string, std::shared_ptr<Server>> servers_;
   std::mutex mutex_;  // of what parked barriers find
   std::map<std::string, int> parked_;
@@ -330,7 +330,7 @@ Tally RunFailovers(const MakeDriver& make, int runs, std::uint64_t seed,
     words.replica_out_after = std::chrono::seconds(30);
     static_cast<void>(Configure(words).value());
     const std::size_t told = tally.Faults().size();
-    Played(*driver, own, tally).Play();
+    FailoverRun(*driver, own, tally).Play();
     if (!say) continue;
     const std::vector<std::string> faults = tally.Faults();
     say("run " + std::to_string(number + 1) + " of " + std::to_string(runs) + " (seed " + std::to_string(own) + "): " +

@@ -9,14 +9,14 @@ namespace {
 
 using Store = StoreUnderTest;
 
-struct Kept {
+struct KeptWrite {
   std::string key;
   Lineage lineage;
 };
 
 // A write that is everywhere, and proved beyond its epoch.
-Kept Keep(Store& store) {
-  Kept kept{Store::NewKey("kept"), {}};
+KeptWrite Keep(Store& store) {
+  KeptWrite kept{Store::NewKey("kept"), {}};
   kept.lineage = store.Written(kept.key);
   Store::Check(store.Passes(kept.lineage), "no pass");
   store.WaitMarked(kept.lineage);
@@ -45,7 +45,7 @@ void Never(Store& store, const Lineage& lost) {
 
 // After a promotion without loss the earlier writes are visible, and new ones too.
 void Promotion(Store& store) {
-  const Kept kept = Keep(store);
+  const KeptWrite kept = Keep(store);
   store.Promote(store.near());
   Store::Check(store.Passes(kept.lineage), "no pass");
   Store::Check(store.Shows(kept.key, "v"), "a false pass");
@@ -57,7 +57,7 @@ void Promotion(Store& store) {
 
 // What arrived before is visible, what was lost never is, also when the new history has grown past it.
 void PromotionWithLostWrites(Store& store) {
-  const Kept kept = Keep(store);
+  const KeptWrite kept = Keep(store);
   const Lineage lost = Lose(store);
   Store::Check(!store.PassesBriefly(lost), "a false pass");
   Store::Check(store.Passes(kept.lineage), "no pass");
@@ -72,7 +72,7 @@ void PromotionWithLostWrites(Store& store) {
 // A second promotion with no write between: the history in the middle is nearly empty.
 void SecondPromotion(Store& store) {
   Store::Check(store.far() != store.near(), "one replica only");
-  const Kept kept = Keep(store);
+  const KeptWrite kept = Keep(store);
   const Lineage lost = Lose(store);
   Store::Check(store.Passes(kept.lineage), "no pass");
   store.Promote(store.far());
@@ -85,7 +85,7 @@ void SecondPromotion(Store& store) {
 
 // Barriers that wait while a replica is promoted end as late ones do: no false pass, no hang.
 void ParkedAcrossAPromotion(Store& store) {
-  const Kept kept = Keep(store);
+  const KeptWrite kept = Keep(store);
   const std::string lost_key = Store::NewKey("lost");
   const auto timeout = std::chrono::seconds(3);
   std::atomic<bool> lost_ended{false};
@@ -116,7 +116,7 @@ void RestartedReplica(Store& store) {
   SettingWords words;
   words.free_path_ttl = std::chrono::seconds(60);
   Store::Check(Configure(words).ok(), "configure");
-  const Kept kept = Keep(store);
+  const KeptWrite kept = Keep(store);
   store.Restart(store.near());
   store.Until([&] { return CompleteSoon(store, kept.lineage); }, "what was visible is so again");
   Store::Check(store.Shows(kept.key, "v"), "a false pass");
@@ -128,7 +128,7 @@ void RestartedReplica(Store& store) {
 
 // A primary that starts again goes on, under a new epoch or the old one.
 void RestartedPrimary(Store& store) {
-  const Kept kept = Keep(store);
+  const KeptWrite kept = Keep(store);
   store.Restart(store.primary());
   store.Until([&] { return store.Judge(kept.lineage, std::chrono::seconds(1)).satisfied(); },
               "what was visible stays so");
@@ -141,7 +141,7 @@ void RestartedPrimary(Store& store) {
 
 // A replica that follows another replica is judged by what it has got, not by what that one has.
 void RepointedReplica(Store& store) {
-  const Kept kept = Keep(store);
+  const KeptWrite kept = Keep(store);
   store.Repoint(store.far(), store.near());
   Store::Check(store.Passes(kept.lineage), "no pass");
   const std::string key = Store::NewKey("after");

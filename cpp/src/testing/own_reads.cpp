@@ -195,7 +195,7 @@ class Listener final : public Observer {
     return {listener.begun_.load(), listener.returned_.load(), listener.ended_.load()};
   }
 
-  void ReadBegun(const ReadEvent& /*read*/, ReadObservers& observers) override {
+  void ReadBegun(const ReadRequest& /*read*/, ReadObservers& observers) override {
     ++begun_;
     observers.push_back(std::make_unique<One>(*this));
   }

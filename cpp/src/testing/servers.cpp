@@ -12,17 +12,17 @@ namespace {
 
 using Store = StoreUnderTest;
 
-std::shared_ptr<::antipode::Store> Registered(const Store& store) { return FindStore(store.name).value(); }
+std::shared_ptr<::antipode::Store> RegisteredParts(const Store& store) { return FindStore(store.name).value(); }
 
 BarrierResult JudgeSoon(const Store& store, const Lineage& lineage) {
   return store.Judge(lineage, std::chrono::seconds(1));
 }
 
 // What names the region's servers is a function, which is asked at every barrier.
-class Named {
+class NamedServers {
  public:
-  explicit Named(const Store& store) {
-    const auto found = Registered(store);
+  explicit NamedServers(const Store& store) {
+    const auto found = RegisteredParts(store);
     for (const auto& server : found->Servers()) targets_.push_back(server->target());
     discovery::refresh.store(Duration::zero());
     discovery::retry.store(Duration::zero());
@@ -32,9 +32,9 @@ class Named {
     }).ok(), "the function is refused");
     registered_ = found;
   }
-  Named(const Named&) = delete;
-  Named& operator=(const Named&) = delete;
-  ~Named() {
+  NamedServers(const NamedServers&) = delete;
+  NamedServers& operator=(const NamedServers&) = delete;
+  ~NamedServers() {
     discovery::refresh.store(refresh_);
     discovery::retry.store(retry_);
     discovery::stands.store(stands_);
@@ -78,7 +78,7 @@ void ClientBeforeItsFirstUse(Store& store) {
 
 // The last answer stands for a while; then nothing is proved, least of all by the primary alone (BAR-53).
 void EmptyDiscovery(Store& store) {
-  Named named(store);
+  NamedServers named(store);
   const Targets all = named.all();
   store.Until([&] { return store.Judge(store.Written(Store::NewKey())).complete(); },
               "the servers that are named are judged");
@@ -97,10 +97,10 @@ void EmptyDiscovery(Store& store) {
 
 // It is named as left out, and no pass is complete, for as long as a connection may lead there (BAR-54).
 void ServerTakenAway(Store& store) {
-  Named named(store);
+  NamedServers named(store);
   Targets all = named.all();
   if (all.size() < 2) throw CaseSkipped("one server is all that it has");
-  const std::string gone = Registered(store)->shim().Address(all.back());
+  const std::string gone = RegisteredParts(store)->shim().Address(all.back());
   const Lineage lineage = store.Written(Store::NewKey());
   store.Until([&] { return store.Judge(lineage).complete(); }, "the servers that are named are judged");
   all.pop_back();

@@ -174,7 +174,7 @@ void NoOpWrite(Store& store) {
 }  // namespace
 
 std::vector<Case> CasesOfValues() {
-  const For objects{{Versions::kObject, Versions::kOpaque}, true};
+  const CaseShims objects{{Versions::kObject, Versions::kOpaque}, true};
   return {
       {"write", kAny, false, Write},
       {"declared_versions", kAny, false, DeclaredVersions},

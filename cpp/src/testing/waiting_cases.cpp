@@ -24,7 +24,7 @@ void Set(const SettingWords& words) { Store::Check(Configure(words).ok(), "confi
 // The questions that were asked of the store's servers since the case began.
 std::int64_t Questions(const Store& store) {
   std::int64_t asked = 0;
-  for (const Measured& measured : Measurements()) {
+  for (const Measurement& measured : Measurements()) {
     if (measured.name != "antipode.wait.requests") continue;
     const auto of = measured.attributes.find("antipode.store");
     if (of != measured.attributes.end() && of->second == store.name) asked += measured.count;
@@ -33,7 +33,7 @@ std::int64_t Questions(const Store& store) {
 }
 
 std::int64_t FreePasses() {
-  for (const Measured& measured : Measurements()) {
+  for (const Measurement& measured : Measurements()) {
     if (measured.name == "antipode.barrier.count" && measured.attributes.at("antipode.outcome") == "free") {
       return measured.count;
     }

@@ -26,7 +26,7 @@ bool IsPrivatePeer(std::string_view peer);
 // Whether these lines have more hops or octets than are looked at (TRUST-32).
 bool AreTooLong(const std::vector<Line>& headers);
 
-// The first address in `X-Forwarded-For` and `Forwarded` lines that is not private: header and address (TRUST-10 to
+// The first address in `X-Forwarded-CaseShims` and `Forwarded` lines that is not private: header and address (TRUST-10 to
 // 12).
 std::optional<Line> PublicAddressIn(const std::vector<Line>& headers);
 

@@ -161,10 +161,10 @@ class Script {
       options.ReplicaTargets(TargetsOf(said.at("servers")));
     }
     stores_[name] = JoinStore(ScriptedShim::TypeOf(said), options).value();
-    for (const std::string& own : said.value("own", Strings())) stores_[name]->UseServer(options, std::any(Named(own)));
+    for (const std::string& own : said.value("own", Strings())) stores_[name]->UseServer(options, std::any(NamedServers(own)));
   }
 
-  ScriptedPtr Named(const std::string& name) {
+  ScriptedPtr NamedServers(const std::string& name) {
     for (const ScriptedPtr& server : servers_) {
       if (server->name == name) return server;
     }
@@ -173,7 +173,7 @@ class Script {
 
   Targets TargetsOf(const Strings& names) {
     Targets targets;
-    for (const std::string& name : names) targets.emplace_back(Named(name));
+    for (const std::string& name : names) targets.emplace_back(NamedServers(name));
     return targets;
   }
 
@@ -200,7 +200,7 @@ class Script {
   }
 
   std::vector<ScriptedPtr> At(const Json& step) {
-    return step.contains("at") ? std::vector{Named(step.at("at"))} : servers_;
+    return step.contains("at") ? std::vector{NamedServers(step.at("at"))} : servers_;
   }
 
   void Do(const Json& step) {
@@ -241,7 +241,7 @@ class Script {
 
   void Wrap(const std::string& store, const std::string& server) {
     const auto type = ScriptedShim::TypeOf(stores_said_.at(store));
-    ASSERT_TRUE(JoinStore(type, StoreOptions(store).ReplicaTargets({std::any(Named(server))})).ok());
+    ASSERT_TRUE(JoinStore(type, StoreOptions(store).ReplicaTargets({std::any(NamedServers(server))})).ok());
   }
 
   void Discover(const std::string& name, const Json& names) {

@@ -42,9 +42,9 @@ class GroupTest : public EngineTest {
   std::uint64_t Generation(int which) { return servers_[static_cast<std::size_t>(which)]->impl().generation(); }
 
   const std::shared_ptr<std::atomic<bool>> hold_ = std::make_shared<std::atomic<bool>>(true);
-  const std::shared_ptr<Group> group_ = std::make_shared<Group>(1s);
+  const std::shared_ptr<WaitGroup> group_ = std::make_shared<WaitGroup>(1s);
   std::vector<std::shared_ptr<Server>> servers_;
-  std::vector<Need*> needs_;
+  std::vector<PendingWait*> needs_;
 };
 
 // All is settled, nobody has looked yet if it stands, and the deadline comes.
@@ -117,8 +117,8 @@ TEST_F(GroupTest, AllThatDoesNotStandIsOpenedInOneStep_BAR_63) {
 
 // It is over as soon as it is parked again: who parked it is told so, as nobody else will wake it.
 TEST_F(GroupTest, OneNeedThatIsProvedAnewWhileItIsParkedIsOver_BAR_63) {
-  const auto alone = std::make_shared<Group>(60s);
-  Need& need = alone->Add(At("log", "e1", 5), servers_[0]);
+  const auto alone = std::make_shared<WaitGroup>(60s);
+  PendingWait& need = alone->Add(At("log", "e1", 5), servers_[0]);
   const Proof before{Clock::now(), Generation(0)};
   const Visibility visible = Visibility::Visible();
   EXPECT_FALSE(alone->Settle(need, &visible, &before));

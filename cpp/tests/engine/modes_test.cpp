@@ -201,7 +201,7 @@ class Collecting : public TelemetrySink {
 
 std::int64_t CountOf(const std::string& name, const std::string& attribute, const std::string& value) {
   std::int64_t count = 0;
-  for (const Measured& each : Measurements()) {
+  for (const Measurement& each : Measurements()) {
     const auto found = each.attributes.find(attribute);
     if (each.name == name && found != each.attributes.end() && found->second == value) count += each.count;
   }

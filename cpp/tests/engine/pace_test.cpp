@@ -20,11 +20,11 @@ constexpr Duration kStep = 500us;
 constexpr std::uint64_t kFar = 1'000'000'000;
 
 // A thread that asks, played on a clock of its own. `position`: what is there at a time.
-class Played {
+class FailoverRun {
  public:
   using Position = std::function<std::uint64_t(Duration)>;
 
-  Played(Position position, bool pushes) : position_(std::move(position)), pushes_(pushes) {}
+  FailoverRun(Position position, bool pushes) : position_(std::move(position)), pushes_(pushes) {}
 
   // Plays so long; returns when it was asked meanwhile.
   std::vector<Duration> Play(Duration duration, std::uint64_t nearest) {
@@ -70,7 +70,7 @@ class Played {
 };
 
 // So many a second.
-Played::Position Even(int rate) {
+FailoverRun::Position Even(int rate) {
   return [rate](Duration at) { return static_cast<std::uint64_t>(at.count() * rate / 1'000'000'000); };
 }
 
@@ -78,7 +78,7 @@ class PaceTest : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(WithPushesOrWithout, PaceTest, ::testing::Bool());
 
 TEST_P(PaceTest, AServerThatGrowsAllTheTimeIsAskedNoMoreThanTheCapSays) {
-  Played played(Even(2000), GetParam());
+  FailoverRun played(Even(2000), GetParam());
   played.Play(500ms, kFar);
   const std::size_t asked = played.Play(1s, kFar).size();
   EXPECT_GE(asked, 15U);
@@ -86,7 +86,7 @@ TEST_P(PaceTest, AServerThatGrowsAllTheTimeIsAskedNoMoreThanTheCapSays) {
 }
 
 TEST_P(PaceTest, ANearPositionIsAskedForWhenItShouldBeThere) {
-  Played played(Even(1000), GetParam());
+  FailoverRun played(Even(1000), GetParam());
   played.Play(500ms, kFar);
   played.AskNow(false);
   const Duration there = played.asked.back() + 30ms;
@@ -97,14 +97,14 @@ TEST_P(PaceTest, ANearPositionIsAskedForWhenItShouldBeThere) {
 
 TEST_P(PaceTest, WhatComesBeforeItsPredictionIsFoundWithinTheCap) {
   constexpr Duration kLeap = 710ms;
-  Played played([=](Duration at) { return static_cast<std::uint64_t>(at / 10ms) + (at >= kLeap ? 1000 : 0); },
+  FailoverRun played([=](Duration at) { return static_cast<std::uint64_t>(at / 10ms) + (at >= kLeap ? 1000 : 0); },
                 GetParam());
   played.Play(900ms, 1000);
   EXPECT_LE(played.From(kLeap), kLeap + kCap + kStep);
 }
 
 TEST(Pace, FewPushesAreCounted) {
-  Played played([](Duration at) { return static_cast<std::uint64_t>(at / 2ms) * 100; }, true);
+  FailoverRun played([](Duration at) { return static_cast<std::uint64_t>(at / 2ms) * 100; }, true);
   played.Play(500ms, kFar);
   played.AskNow(false);
   const auto third = static_cast<std::uint64_t>(played.asked.back() / 2ms) + 3;
@@ -115,14 +115,14 @@ TEST(Pace, FewPushesAreCounted) {
 
 TEST(Pace, PushesThatComeSeldomAreAskedForEach) {
   constexpr Duration kLarge = 480ms;
-  Played played([=](Duration at) { return static_cast<std::uint64_t>(at / 60ms) + 1 + (at >= kLarge ? 1000 : 0); },
+  FailoverRun played([=](Duration at) { return static_cast<std::uint64_t>(at / 60ms) + 1 + (at >= kLarge ? 1000 : 0); },
                 true);
   played.Play(kLarge + 50ms, 1005);
   EXPECT_LE(played.From(kLarge), kLarge + kPoll + 2 * kStep);
 }
 
 TEST(Pace, AServerThatStandsStillIsAskedAtThePaceOfPoll) {
-  Played played([](Duration at) { return static_cast<std::uint64_t>(std::min<Duration>(at, 500ms) / 1ms); }, false);
+  FailoverRun played([](Duration at) { return static_cast<std::uint64_t>(std::min<Duration>(at, 500ms) / 1ms); }, false);
   played.Play(600ms, kFar);
   const std::size_t asked = played.Play(1s, kFar).size();
   EXPECT_GE(asked, 15U);
@@ -142,7 +142,7 @@ TEST(Pace, ThePauseBehindSilenceDoublesUpToHalfASecond) {
 }
 
 TEST(Pace, NothingIsPredictedForOtherData) {
-  Played played(Even(1000), false);
+  FailoverRun played(Even(1000), false);
   played.Play(500ms, kFar);
   EXPECT_TRUE(played.growth.ExpectedAt("i1", "e1", 600));
   EXPECT_FALSE(played.growth.ExpectedAt("i1", "e2", 600));

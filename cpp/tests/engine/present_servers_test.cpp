@@ -54,12 +54,12 @@ class PresentServersTest : public EngineTest {
   }
 
   // Has each of them show the write.
-  static std::shared_ptr<Group> Shown(BarrierWaits& waits) {
+  static std::shared_ptr<WaitGroup> Shown(BarrierWaits& waits) {
     auto group = waits.Begin();
     for (const auto& [server, write_id] : waits.plan().Wanted()) group->Add(*write_id, server);
     EXPECT_TRUE(group->Parked());
     const Visibility shown = Visibility::Visible();
-    for (Need& need : group->needs) {
+    for (PendingWait& need : group->needs) {
       const Proof proof{Clock::now(), need.server->impl().generation()};
       group->Settle(need, &shown, &proof);
     }

@@ -35,9 +35,9 @@ Versions VersionsOf(const std::string& word) {
 void Do(const MemoryReply& reply) { ASSERT_TRUE(reply.ok()) << reply.message; }
 
 // The stores and scopes of one case.
-class Played {
+class FailoverRun {
  public:
-  explicit Played(const Json& vector) {
+  explicit FailoverRun(const Json& vector) {
     for (const auto& [name, versions] : vector.at("stores").items()) {
       MemoryOptions options;
       options.name = name;
@@ -250,7 +250,7 @@ TEST_F(RecordsVectorsTest, Lines) {
     }
     Set(words);
     if (vector.contains("trace_id")) SetTelemetrySink(std::make_shared<Traced>(vector.at("trace_id"), kSpan));
-    Played played(vector);
+    FailoverRun played(vector);
     for (const Json& step : vector.at("steps")) played.Step(step);
     SetTelemetrySink(nullptr);
     EXPECT_TRUE(records::Flush(20s));

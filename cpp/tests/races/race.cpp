@@ -50,7 +50,7 @@ std::shared_ptr<Store> MakeRaceStore() {
   return JoinStore(ShimType::Of<RaceShim>("race"), StoreOptions("log")).value();
 }
 
-Race::Race(Store& store) : group_(std::make_shared<Group>(std::chrono::minutes(1), [this] { Wake(); })) {
+Race::Race(Store& store) : group_(std::make_shared<WaitGroup>(std::chrono::minutes(1), [this] { Wake(); })) {
   const auto shim = std::make_shared<RaceShim>();
   for (RaceServer& each : servers_) {
     each.race = this;
@@ -61,7 +61,7 @@ Race::Race(Store& store) : group_(std::make_shared<Group>(std::chrono::minutes(1
 
 Race::~Race() {
   // They hold the group, and it them.
-  for (const RaceServer& each : servers_) StateOf(*each.server).waiters = Waiters(false);
+  for (const RaceServer& each : servers_) StateOf(*each.server).waiters = WaitQueue(false);
 }
 
 void Race::Park() {
@@ -106,7 +106,7 @@ void Race::Wake() {
 }
 
 bool Race::IsPassed() const {
-  for (const Need& need : group_->needs) {
+  for (const PendingWait& need : group_->needs) {
     if (!need.Is(Verdict::kVisible)) return false;
   }
   return true;

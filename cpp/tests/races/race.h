@@ -61,7 +61,7 @@ class Race {
   bool Stood();
 
   std::vector<RaceServer> servers_{2};
-  const std::shared_ptr<Group> group_;
+  const std::shared_ptr<WaitGroup> group_;
   std::mutex truth_;
   bool stood_ = false;  // there was an instant at which each had shown the write of the data that it had then
   bool over_ = false;

@@ -113,7 +113,7 @@ RC_GTEST_PROP(LineageLaws, NamesSurvive_WIRE_2_WIRE_38, (const std::string& name
 
 RC_GTEST_PROP(Reader, TakesWhatIsCanonicalAndNothingElse_WIRE_25, ()) {
   const std::string text = *NearlyTexts();
-  const Result<Parsed> parsed = Parse(text);
+  const Result<ParsedText> parsed = Parse(text);
   if (!parsed) {
     RC_ASSERT(parsed.error().code == ErrorCode::kMalformedLineage);
     return;

@@ -74,7 +74,7 @@ TEST(LineageVectors, Complete) {
 void DoStep(LineageScope& scope, const Json& step) {
   const auto what = step.at("do").get<std::string>();
   if (what == "remove-entry") {
-    const Removed removed = scope.Remove(GoodEntryOf(step.at("entry")));
+    const Removal removed = scope.Remove(GoodEntryOf(step.at("entry")));
     EXPECT_EQ(Canonical(removed.lineage), TextOf(step, "took"));
     EXPECT_EQ(!removed.still_covered.empty(), step.at("still_covered").get<bool>());
   } else if (what == "remove-store") {

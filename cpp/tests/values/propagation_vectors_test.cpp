@@ -31,7 +31,7 @@ std::optional<std::string> TextOrNull(const Json& value) {
 }
 
 // What a believed receipt brings.
-Taken TakeAll(const std::vector<std::string>& texts) {
+ReceivedLineage TakeAll(const std::vector<std::string>& texts) {
   const Decision caller = JudgeCaller("127.0.0.1", {}, TrustSettings());
   return Take(
       texts, [&caller](std::string_view text) { return JudgeRequestText(caller, text, TrustSettings(), 0); },

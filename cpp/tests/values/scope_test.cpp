@@ -175,7 +175,7 @@ TEST(Scopes, LoseNoAppendOfManyThreads_SCOPE_2) {
 TEST(Removing, HoldsForWhatComesInByItself_LIN_24_LIN_25) {
   const Isolation isolation;
   const Scope scope(Read("1~s.a.e.1~t..e.1"));
-  const Removed removed = Remove(*WriteId::Make("s", "a", Ordered{"e", 1}));
+  const Removal removed = Remove(*WriteId::Make("s", "a", Ordered{"e", 1}));
   EXPECT_EQ(removed.lineage.Serialize(), "1~s.a.e.1");
   EXPECT_TRUE(removed.still_covered.empty());
   EXPECT_EQ(RemoveStore("t").lineage.Serialize(), "1~t..e.1");

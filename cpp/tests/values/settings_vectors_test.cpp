@@ -42,7 +42,7 @@ SettingWords WordsOf(const Json& code) {
 }
 
 // How a setting is shown for a value of the vectors: durations there are in seconds, in variables by their unit.
-std::string Shown(const Word& word, const Json& value) {
+std::string Shown(const SettingField& word, const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
   if (value.is_array()) {
     std::string joined;
@@ -74,7 +74,7 @@ TEST(ConfigurationVectors, Settings) {
     ASSERT_TRUE(settings.ok()) << settings.error().message;
     for (const auto& [name, value] : vector.at("expect").items()) {
       const auto& words = SettingWordTable();
-      const auto word = std::find_if(words.begin(), words.end(), [&n = name](const Word& w) { return w.name == n; });
+      const auto word = std::find_if(words.begin(), words.end(), [&n = name](const SettingField& w) { return w.name == n; });
       ASSERT_NE(word, words.end()) << name;
       EXPECT_EQ(word->show(**settings), Shown(*word, value)) << name;
     }

@@ -102,7 +102,7 @@ TEST(Settings, ThatWereReadAreNotLookedForAgain_CONF_12) {
 }
 
 TEST(Reading, RefusesByLengthBeforeAnythingElse_WIRE_27) {
-  const Result<Parsed> parsed = Parse("1~" + std::string(50'000'000, '~'));
+  const Result<ParsedText> parsed = Parse("1~" + std::string(50'000'000, '~'));
   ASSERT_FALSE(parsed.ok());
   EXPECT_EQ(parsed.error().message, "a lineage of 50000002 bytes; at most 4087 are taken [AP405]");
 }

@@ -145,7 +145,7 @@ TEST(WireVectors, SerializeLimits) {
 TEST(WireVectors, Header) {
   RunVectors("wire-header", [](const Json& vector) {
     const std::vector<std::string> values = vector.at("values");
-    const Taken taken = Take(wire::UnwrapHeader({values.begin(), values.end()}),
+    const ReceivedLineage taken = Take(wire::UnwrapHeader({values.begin(), values.end()}),
                              [](std::string_view text) {
                                return JudgeRequestText({true, {}, Reason::kNone, {}, {}}, text, TrustSettings(), 0);
                              },

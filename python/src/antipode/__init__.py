@@ -38,7 +38,7 @@ from antipode._model.result import (
     ServerResult,
     StoreResult,
 )
-from antipode._model.scope_values import Gap, Removed
+from antipode._model.scope_values import Gap, Removal
 from antipode._model.verdict import Reach, UnprovenKind, Verdict
 from antipode._model.write_id import Opaque, Ordered, Version, WriteId
 from antipode._scope.carry import carry, carry_all
@@ -116,7 +116,7 @@ __all__ = [
     "Reach",
     "Reading",
     "Redeliver",
-    "Removed",
+    "Removal",
     "Scope",
     "ServerResult",
     "Settings",

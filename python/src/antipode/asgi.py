@@ -31,13 +31,13 @@ from antipode._propagation.carriers import (
     FORWARDING,
     JMS_PROPERTY,
     LINEAGE_HEADER,
-    Arrived,
+    InboundHeaders,
     read,
     without_member,
 )
 from antipode._propagation.shared_caches import is_shared
 from antipode._trust.trust import Caller, is_hop, peer_of, trust_settings
-from antipode.propagation import Inbound, Joined, instrument, joined
+from antipode.propagation import Inbound, JoinedRequest, instrument, joined
 from antipode.session import Session, Visit
 
 AsgiScope = MutableMapping[str, Any]
@@ -96,7 +96,7 @@ class Middleware:
         if self._answers_waits and scope["type"] == "http" and _path(scope) == PATH:
             await _reply(send, await self._answer_wait(scope, receive, came))
             return
-        inbound: Inbound | Joined | None = joined(came, mark, "asgi")
+        inbound: Inbound | JoinedRequest | None = joined(came, mark, "asgi")
         if inbound is None:
             inbound = Inbound(came, _caller(scope, receive, came), edge=self._edge, protocol="asgi")
         inner = {**scope, _MARK: inbound}
@@ -120,7 +120,7 @@ class Middleware:
             answer.close()
             inbound.close()
 
-    async def _answer_wait(self, scope: AsgiScope, receive: Receive, came: Arrived) -> Answer:
+    async def _answer_wait(self, scope: AsgiScope, receive: Receive, came: InboundHeaders) -> Answer:
         """What a service hears that asks whether writes are visible here (DELEG-2)."""
         if scope["method"] != "POST":
             return refusal(405, "want POST")
@@ -166,7 +166,7 @@ def _endpoint(scope: AsgiScope) -> str:
     return f"{method} {found}" if found else f"{method} request"
 
 
-def _caller(scope: AsgiScope, receive: Receive, came: Arrived) -> Caller:
+def _caller(scope: AsgiScope, receive: Receive, came: InboundHeaders) -> Caller:
     """Return who sends the request: the socket's peer, and what a server or middleware shows in its place (TRUST-33).
 
     Servers that trust a proxy put a forwarding header's address there. Where the server's connection cannot be seen
@@ -205,7 +205,7 @@ def without_lineage(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
 class _Answer:
     """Puts the scope's additions into the header of the response, and what comes later into its trailer."""
 
-    def __init__(self, inbound: Inbound | Joined, scope: AsgiScope, send: Send, visit: Visit | None) -> None:
+    def __init__(self, inbound: Inbound | JoinedRequest, scope: AsgiScope, send: Send, visit: Visit | None) -> None:
         self._inbound = inbound
         self._visit = visit
         self._send = send
@@ -268,7 +268,7 @@ class _Answer:
         self.close()
         if message is not None:
             start = self._start(message, is_alone=is_alone)
-            if is_alone and isinstance(self._inbound, Joined):
+            if is_alone and isinstance(self._inbound, JoinedRequest):
                 start[_ALONE] = True
             await self._send(start)
 

@@ -60,7 +60,7 @@ def _carry_results(app: Celery) -> None:
 
 
 def _carrying(base: type[Any]) -> type[Any]:
-    class Carrying(base):  # type: ignore[misc]
+    class TaskSender(base):  # type: ignore[misc]
         """Sends tasks; `on_pending=raise` reaches who sends, as no signal's receiver could have it."""
 
         carries_lineages = True
@@ -69,7 +69,7 @@ def _carrying(base: type[Any]) -> type[Any]:
         def send_task_message(self) -> Callable[..., Any]:
             return _with_lineage(self, self._create_task_sender())
 
-    return Carrying
+    return TaskSender
 
 
 def _with_lineage(amqp: Any, send: Callable[..., Any]) -> Callable[..., Any]:

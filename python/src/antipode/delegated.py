@@ -40,7 +40,7 @@ _CURES: Final = {
 }
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """The owner answered, and not the question."""
 
 
@@ -109,17 +109,17 @@ class DelegatedShim(Shim):
             answer = json.loads(told)
             visible, waiting, refused = answer["visible"], dict(answer["not_yet"]), dict(answer["unproven"])
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise _Refused(f"{server.address} gave no answer of that form") from None
+            raise _RefusedError(f"{server.address} gave no answer of that form") from None
         host = urlsplit(server.target).hostname or ""
         decision = judge_response_in(host, str(visible), answers_trust(trust, nonce), purpose=None)
         if not decision.accepted:
-            raise _Refused(
+            raise _RefusedError(
                 f"the answer of {server.address} is not believed: {decision.reason} {decision.about}".rstrip()
             )
         try:
             shown = Lineage.deserialize(decision.text) if isinstance(visible, str) else EMPTY
         except MalformedLineageError as error:
-            raise _Refused(f"the answer of {server.address} cannot be read: {error}") from None
+            raise _RefusedError(f"the answer of {server.address} cannot be read: {error}") from None
         found: list[Visibility] = []
         for write_id in ids:
             alone = Lineage([write_id]).serialize()
@@ -161,13 +161,13 @@ class DelegatedShim(Shim):
         if response.status >= 500 or response.status == 429:
             raise OSError(f"{server.address} answers {response.status}")
         if len(told) > _MOST_TOLD:
-            raise _Refused(f"the answer of {server.address} has no end")
+            raise _RefusedError(f"the answer of {server.address} has no end")
         if response.length:
             raise OSError(f"the answer of {server.address} was cut short")
         if response.status == 200:
             return told
         cure = _CURES.get(response.status, _words(told[:_MOST_WORDS].decode("utf-8", "replace")))
-        raise _Refused(f"{server.address} answers {response.status}: {cure}")
+        raise _RefusedError(f"{server.address} answers {response.status}: {cure}")
 
 
 def _words(told: object) -> str:

@@ -34,14 +34,14 @@ def wrap(client: httpx.Client | httpx.AsyncClient) -> httpx.Client | httpx.Async
     """
     trust_settings()
     kind = type(client)
-    if issubclass(kind, _Carrying):
+    if issubclass(kind, _CarryingTransports):
         return client
     wrapped: Any = object.__new__(_carrying(kind))
     wrapped.__dict__ = client.__dict__.copy()
     return cast("httpx.Client | httpx.AsyncClient", wrapped)
 
 
-class _Carrying:
+class _CarryingTransports:
     """What `wrap` adds to a client's class: the transport of each hop goes through ours."""
 
     def _transport_for_url(self, url: httpx.URL) -> Any:
@@ -57,7 +57,7 @@ _classes: dict[type[Any], type[Any]] = {}
 def _carrying(kind: type[Any]) -> type[Any]:
     found = _classes.get(kind)
     if found is None:
-        found = type(kind.__name__, (_Carrying, kind), {"__module__": kind.__module__})
+        found = type(kind.__name__, (_CarryingTransports, kind), {"__module__": kind.__module__})
         _classes[kind] = found
     return found
 

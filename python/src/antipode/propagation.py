@@ -25,8 +25,8 @@ from antipode._propagation.carriers import (
     JMS_PROPERTY,
     LINEAGE_HEADER,
     NOTHING,
-    Arrived,
     Headers,
+    InboundHeaders,
     pairs,
     read,
     rewrite,
@@ -94,7 +94,7 @@ class Inbound:
 
     def __init__(
         self,
-        came: Arrived = NOTHING,
+        came: InboundHeaders = NOTHING,
         peer: Caller | str | None = None,
         *,
         edge: bool | None = None,
@@ -195,12 +195,12 @@ class Inbound:
         self.scope.stop()
 
 
-class Joined:
+class JoinedRequest:
     """This very request, to a middleware inside of the one that opened its scope (PROP-33): that one answers for it."""
 
     __slots__ = ("_outer", "has_session", "protocol", "scope")
 
-    def __init__(self, outer: Inbound | Joined, protocol: str) -> None:
+    def __init__(self, outer: Inbound | JoinedRequest, protocol: str) -> None:
         self._outer = outer
         self.has_session: bool = outer.has_session
         self.protocol = protocol
@@ -227,18 +227,18 @@ class Joined:
         """Do nothing: the scope ends with the outer middleware's request."""
 
 
-def joined(came: Arrived, mark: Inbound | Joined | None, protocol: str) -> Joined | None:
+def joined(came: InboundHeaders, mark: Inbound | JoinedRequest | None, protocol: str) -> JoinedRequest | None:
     """Return the request as a middleware of this protocol has it inside of another; None where none is (PROP-33).
 
     `mark` is what one of the same protocol has left in the request. One of another protocol is known by the Context,
     unless the request brings a lineage: that one would have taken it out, so it is another request.
     """
     if mark is not None:
-        return Joined(mark, protocol)
+        return JoinedRequest(mark, protocol)
     outer = otel.get_current().get(_INBOUND)
-    if came.texts or not isinstance(outer, Inbound | Joined) or outer.protocol == protocol:
+    if came.texts or not isinstance(outer, Inbound | JoinedRequest) or outer.protocol == protocol:
         return None
-    return None if outer.scope.closed or outer.scope.process is not this_process() else Joined(outer, protocol)
+    return None if outer.scope.closed or outer.scope.process is not this_process() else JoinedRequest(outer, protocol)
 
 
 @contextmanager

@@ -33,14 +33,14 @@ def wrap(session: _S) -> _S:
     """
     trust_settings()
     kind = type(session)
-    if issubclass(kind, _Carrying):
+    if issubclass(kind, _CarryingSession):
         return session
-    wrapped = object.__new__(_derived(_Carrying, kind))
+    wrapped = object.__new__(_derived(_CarryingSession, kind))
     wrapped.__dict__ = session.__dict__.copy()
     return cast(_S, wrapped)
 
 
-class _Carrying(requests.Session):
+class _CarryingSession(requests.Session):
     """What `wrap` adds to a session's class."""
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
@@ -96,7 +96,7 @@ class _Adapter(BaseAdapter):
         attempts = Attempts(host)
         inner = self._inner
         if isinstance(inner, HTTPAdapter):
-            inner = cast(BaseAdapter, _view(inner, _Attempting, attempts))
+            inner = cast(BaseAdapter, _view(inner, _AttemptPools, attempts))
         try:
             response = inner.send(request, *args, **kwargs)
         except BaseException as error:
@@ -123,7 +123,7 @@ def _view(plain: Any, base: type[Any], attempts: Attempts) -> Any:
     return view
 
 
-class _Attempting:
+class _AttemptPools:
     """What a view adds to an adapter: its pools are views."""
 
     _antipode_attempts: Attempts

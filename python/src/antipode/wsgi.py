@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from antipode._base.call_site import skip_packages
 from antipode._facade.answering import MOST_OCTETS, PATH, Answer, Question, refusal
-from antipode._propagation.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, read, without_member
+from antipode._propagation.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, InboundHeaders, read, without_member
 from antipode._propagation.shared_caches import is_shared
 from antipode._trust.trust import Caller, is_hop, peer_of, trust_settings
-from antipode.propagation import Inbound, Joined, instrument, joined
+from antipode.propagation import Inbound, JoinedRequest, instrument, joined
 from antipode.session import Session, Visit
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Middleware:
         came = read([(name, environ[key]) for key, name in _READ.items() if environ.get(key) is not None])
         if self._answers_waits and environ.get("PATH_INFO") == PATH:
             return _reply(start_response, self._answer_wait(environ, came))
-        inbound: Inbound | Joined | None = joined(came, mark, "wsgi")
+        inbound: Inbound | JoinedRequest | None = joined(came, mark, "wsgi")
         if inbound is None:
             inbound = Inbound(came, _caller(environ, came), edge=self._edge, protocol="wsgi")
         environ[_MARK] = inbound
@@ -75,7 +75,7 @@ class Middleware:
             visit = Visit(self._session, environ, [environ.get("HTTP_COOKIE", "")], inbound.scope)
         return _Answer(inbound, visit, self._app, environ, start_response)
 
-    def _answer_wait(self, environ: WSGIEnvironment, came: Arrived) -> Answer:
+    def _answer_wait(self, environ: WSGIEnvironment, came: InboundHeaders) -> Answer:
         """What a service hears that asks whether writes are visible here (DELEG-2)."""
         if environ.get("REQUEST_METHOD") != "POST":
             return refusal(405, "want POST")
@@ -106,7 +106,7 @@ def _endpoint(environ: WSGIEnvironment) -> str:
     return f"{environ.get('REQUEST_METHOD', '')} {rule or 'request'}".lstrip()
 
 
-def _caller(environ: WSGIEnvironment, came: Arrived) -> Caller:
+def _caller(environ: WSGIEnvironment, came: InboundHeaders) -> Caller:
     """Return who sends the request: the socket's peer, and what a server or middleware shows in its place (TRUST-33).
 
     Gunicorn and werkzeug show their socket, and werkzeug's ProxyFix what it has replaced. Elsewhere an address that a
@@ -144,7 +144,7 @@ class _Answer(Iterator[bytes]):
 
     def __init__(
         self,
-        inbound: Inbound | Joined,
+        inbound: Inbound | JoinedRequest,
         visit: Visit | None,
         app: WSGIApplication,
         environ: WSGIEnvironment,

@@ -21,7 +21,7 @@ from antipode._model.errors import AntipodeError
 from antipode.memory.node import Versions
 from antipode.messages import HEADER, message_scope, outgoing_message
 from antipode.propagation import extract_request, extract_response, inject_request, inject_response
-from antipode.testing.books import Books
+from antipode.testing.books import Oracle
 
 REGIONS = ("a", "b", "c")
 KEYS = ("1", "2", "3", "4")
@@ -32,7 +32,7 @@ class Workload:
     """One run."""
 
     def __init__(self, folder: Path, seed: int, *, barriers: bool, versions: Versions) -> None:
-        self.books = Books()
+        self.books = Oracle()
         self._barriers = barriers
         self._random = random.Random(seed)
         antipode.configure(history=folder, auto_merge=True)
@@ -43,7 +43,7 @@ class Workload:
         self._clients = {(name, at): store.client(at) for name, store in self.stores.items() for at in REGIONS}
         self._primary = {"posts": "a", "follows": "b"}
 
-    def run(self, requests: int = 12) -> Books:
+    def run(self, requests: int = 12) -> Oracle:
         """All requests, four at a time, while a link is cut for a while and a primary moves."""
         seeds = [self._random.random() for _ in range(requests)]
         with ThreadPoolExecutor(4) as pool, self._faults():

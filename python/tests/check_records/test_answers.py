@@ -12,7 +12,7 @@ import pytest
 from antipode.check.records.engine import Engine
 from antipode.check.records.findings import report
 from antipode.check.records.line import convert
-from antipode.check.records.reading import Taken
+from antipode.check.records.reading import ReadLines
 from antipode.check.records.rows import flat_rows
 from check_records.generating import Shape, generate
 from check_records.samples import (
@@ -298,7 +298,7 @@ def test_what_is_summed_up_on_the_way_changes_no_answer() -> None:
     late = [barrier(look(verdict="not_yet", visible_after=after), look(), time=9.0) for after in (0.1, None)]
     records = [*generate(3, Shape(2000)), *looks, *late, barrier(satisfied=False), followed(5, 10), read("stale", None)]
     lines = [convert(record) for record in records]
-    engine, taken = Engine(), Taken()
+    engine, taken = Engine(), ReadLines()
     summed = report(engine.load(lines), taken, pictures=True)
     other_engine = ibis.duckdb.connect()
     other_engine.con.register("spelled_out", flat_rows(lines))

@@ -14,7 +14,7 @@ from antipode.check.records import plots
 from antipode.check.records.engine import Engine
 from antipode.check.records.findings import report
 from antipode.check.records.line import convert
-from antipode.check.records.reading import Taken
+from antipode.check.records.reading import ReadLines
 from check_records.samples import AFTER_MESSAGE, OTHERS, barrier, followed, look, other, read, written
 from commands import Run, runner
 
@@ -279,7 +279,7 @@ def test_a_page_of_little(run: Run, tmp_path: Path, lines: list[Any]) -> None:
 def pictures(*records: Any) -> list[plots.Plot]:
     """What the page draws: over time, and the lags of each finding."""
     engine = Engine()
-    found = report(engine.load(map(convert, records)), Taken(), pictures=True)
+    found = report(engine.load(map(convert, records)), ReadLines(), pictures=True)
     engine.close()
     over_time = plots.timeline(found)
     return [*([over_time.plot] if over_time else []), *filter(None, plots.lags(found))]

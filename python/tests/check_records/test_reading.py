@@ -15,7 +15,7 @@ import pytest
 from antipode.check.records import inputs, reading, spark
 from antipode.check.records.exports import UNTOLD
 from antipode.check.records.line import Line, Stale
-from antipode.check.records.reading import Taken, read_stream
+from antipode.check.records.reading import ReadLines, read_stream
 from antipode.check.records.rows import Rows
 from check_records.samples import HEAD, OTHERS, barrier, followed, other, read, written
 from commands import Run, runner
@@ -31,8 +31,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return runner(monkeypatch, capsys)
 
 
-def taken_from(octets: bytes) -> tuple[list[Line], Taken]:
-    taken = Taken()
+def taken_from(octets: bytes) -> tuple[list[Line], ReadLines]:
+    taken = ReadLines()
     found = list(read_stream(io.BytesIO(octets), "f", taken))
     rows = Rows()
     for line in found:  # what was read also fits the tables

@@ -13,7 +13,7 @@ import pytest
 from antipode.check.records.as_json import document
 from antipode.check.records.engine import Engine
 from antipode.check.records.findings import Report, report
-from antipode.check.records.reading import Taken, read
+from antipode.check.records.reading import ReadLines, read
 from antipode.check.records.suggesting import suggest
 from check_records.generating import Shape, generate
 from check_records.samples import AFTER_MESSAGE, HEAD, OTHERS, Record, other
@@ -43,7 +43,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def on_duckdb(path: Path) -> Report:
-    taken, engine = Taken(), Engine()
+    taken, engine = ReadLines(), Engine()
     found = report(engine.load(read([str(path)], taken)), taken, pictures=True)
     engine.close()
     return found

@@ -15,7 +15,7 @@ import antipode.memory
 from antipode import Lineage
 from antipode._base import observers
 from antipode._engine import pending_wait
-from antipode._engine.pending_wait import Group
+from antipode._engine.pending_wait import WaitGroup
 from antipode._model.result import BarrierTimeout
 
 from antipode_benchmarks.micro.figures import Figure, spread_of
@@ -152,7 +152,7 @@ def _noting_releases() -> Iterator[list[float]]:
     engine: Any = pending_wait
     release = engine._release_in_loop
 
-    def noted(groups: list[Group]) -> None:
+    def noted(groups: list[WaitGroup]) -> None:
         release(groups)
         times.append(time.perf_counter())
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from antipode._model.errors import ConfigurationError
-from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of
+from antipode.shim.administration import Administration, InitRequest, Level, StorePreparer, administration_of
 from antipode_lab import Lab
 from antipode_lab.model import StoreState
 from rich.console import Console
@@ -82,9 +82,9 @@ def prepare_antipode(posts: stores.Place) -> None:
         shim = administration_of(url)
     except ConfigurationError:
         return  # a shim that offers nothing to operators needs nothing first
-    if not isinstance(shim, Preparing):
+    if not isinstance(shim, StorePreparer):
         return
-    for step in shim.preparations(url, Wanted(STORE, posts.user, posts.options)):
+    for step in shim.preparations(url, InitRequest(STORE, posts.user, posts.options)):
         if step.run is not None:
             try:
                 step.run()

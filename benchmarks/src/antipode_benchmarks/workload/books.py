@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from antipode.testing.books import Books, Item
+from antipode.testing.books import Item, Oracle
 
 from antipode_benchmarks.postnotification.hosts import RunFailed
 from antipode_benchmarks.workload.plan import Visit
@@ -24,7 +24,7 @@ Turn = Generator["Turn | None", None, None]
 class Found:
     """The books of a run, and when its reads and writes were sent (`CLOCK_MONOTONIC`, in ns)."""
 
-    books: Books = field(default_factory=Books)
+    books: Oracle = field(default_factory=Oracle)
     incomplete: int = 0
     """Barriers that passed and said that they left something unjudged."""
     lost: frozenset[int] = frozenset()

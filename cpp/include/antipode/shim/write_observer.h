@@ -18,7 +18,7 @@ namespace history {
 enum class Content { kUnknown, kNothing, kSomething };
 
 /// What a write did to one key.
-struct Changed {
+struct KeyChange {
   std::string key;
   /// What the key holds from now on.
   Content content = Content::kUnknown;
@@ -37,7 +37,7 @@ class WriteObserver {
   virtual ~WriteObserver() = default;
 
   /// What it does to which keys, in their order; an empty list where it changes none, nothing where nobody knows.
-  virtual void Changes(std::optional<std::vector<history::Changed>> changed) noexcept = 0;
+  virtual void Changes(std::optional<std::vector<history::KeyChange>> changed) noexcept = 0;
   /// It has happened, with this identifier where there is one. `key`: the object's, where it is one's.
   virtual void Done(const std::optional<WriteId>& write_id, std::string_view key = {}) noexcept = 0;
   /// Nobody knows whether it happened.

@@ -38,7 +38,7 @@ class Bell:
         return self._silent.acquire(timeout=seconds)
 
 
-class _Unawaited(threading.Event):
+class _StartSignal(threading.Event):
     """What `threading.Thread.start` waits for without an end."""
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -58,7 +58,7 @@ class Background(threading.Thread):
     def __init__(self, target: Callable[[], object], name: str) -> None:
         super().__init__(name=name, daemon=True)
         self._act = target
-        self._started: Any = _Unawaited()
+        self._started: Any = _StartSignal()
         self._has_begun = threading.Lock()
         self._has_begun.acquire()
         self._goes = threading.Lock()

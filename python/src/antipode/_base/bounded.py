@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-__all__ = ["Recent"]
+__all__ = ["BoundedMap"]
 
 _K = TypeVar("_K", bound=Hashable)
 _V = TypeVar("_V")
 
 
-class Recent(Generic[_K, _V]):
+class BoundedMap(Generic[_K, _V]):
     """The last so many entries.
 
     Each step is atomic, so threads share it without a lock, and a fork finds no lock held.

@@ -45,7 +45,7 @@ class Trust(StrEnum):
     KEY = "key"
 
 
-class Word(NamedTuple):
+class SettingField(NamedTuple):
     """One setting: its variable, how that is read, and a check that gives the value its type.
 
     `check` raises ValueError or TypeError with a few words on what is wanted.
@@ -66,20 +66,20 @@ def _as_is(text: str) -> str:
     return text
 
 
-def _choice(variable: str, kind: type[_E]) -> Word:
+def _choice(variable: str, kind: type[_E]) -> SettingField:
     return _one_of(variable, [member.value for member in kind], kind)
 
 
-def _one_of(variable: str, words: list[str], kind: Callable[[str], Any] = str) -> Word:
+def _one_of(variable: str, words: list[str], kind: Callable[[str], Any] = str) -> SettingField:
     def check(value: Any) -> Any:
         if value not in words:
             raise ValueError(f"want one of {', '.join(words)}.{did_you_mean(value, words)}")
         return kind(value)
 
-    return Word(variable, lambda text: text.lower(), check)
+    return SettingField(variable, lambda text: text.lower(), check)
 
 
-def _flag(variable: str) -> Word:
+def _flag(variable: str) -> SettingField:
     def read(text: str) -> bool:
         if text.lower() in _TRUE or text.lower() in _FALSE:
             return text.lower() in _TRUE
@@ -90,7 +90,7 @@ def _flag(variable: str) -> Word:
             raise TypeError("want True or False")
         return value
 
-    return Word(variable, read, check)
+    return SettingField(variable, read, check)
 
 
 def _number(value: Any, least: float, most: float = math.inf) -> float:
@@ -102,30 +102,30 @@ def _number(value: Any, least: float, most: float = math.inf) -> float:
     return float(value)
 
 
-def _duration(variable: str, least: float = 0.0, most: float = math.inf) -> Word:
+def _duration(variable: str, least: float = 0.0, most: float = math.inf) -> SettingField:
     """Seconds in code, as float or timedelta; the variable's unit is the end of its name."""
     unit = 1000.0 if variable.endswith("_MS") else 1.0
 
     def check(value: Any) -> float:
         return _number(value.total_seconds() if isinstance(value, timedelta) else value, least, most)
 
-    return Word(variable, lambda text: float(text) / unit, check)
+    return SettingField(variable, lambda text: float(text) / unit, check)
 
 
-def _count(variable: str, least: int, most: float = math.inf) -> Word:
+def _count(variable: str, least: int, most: float = math.inf) -> SettingField:
     def check(value: Any) -> int:
         if not isinstance(value, int):
             raise TypeError("want a whole number")
         return int(_number(value, least, most))
 
-    return Word(variable, int, check)
+    return SettingField(variable, int, check)
 
 
-def _share(variable: str) -> Word:
-    return Word(variable, float, lambda value: _number(value, 0.0, 1.0))
+def _share(variable: str) -> SettingField:
+    return SettingField(variable, float, lambda value: _number(value, 0.0, 1.0))
 
 
-def _names(variable: str) -> Word:
+def _names(variable: str) -> SettingField:
     def check(value: Any) -> tuple[str, ...]:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise TypeError("want a list of names")
@@ -134,16 +134,16 @@ def _names(variable: str) -> Word:
             raise TypeError("want a list of names")
         return names
 
-    return Word(variable, split_list, check)
+    return SettingField(variable, split_list, check)
 
 
-def _text(variable: str) -> Word:
+def _text(variable: str) -> SettingField:
     def check(value: Any) -> str:
         if not isinstance(value, str | os.PathLike):
             raise TypeError("want a text")
         return os.fspath(value) if isinstance(value, os.PathLike) else value
 
-    return Word(variable, _as_is, check)
+    return SettingField(variable, _as_is, check)
 
 
 def _keys(value: Any) -> Keys:
@@ -159,7 +159,7 @@ def split_list(text: str) -> tuple[str, ...]:
 
 _HOUR_S: Final = 3600.0
 _A = "ANTIPODE_"
-WORDS: Final[Mapping[str, Word]] = {
+WORDS: Final[Mapping[str, SettingField]] = {
     "mode": _choice(_A + "MODE", Mode),
     "region": _text(_A + "REGION"),
     "timeout": _duration(_A + "TIMEOUT_MS", most=_HOUR_S),
@@ -174,7 +174,7 @@ WORDS: Final[Mapping[str, Word]] = {
     "forwarded": _one_of(_A + "FORWARDED", ["check", "ignore"]),
     "peers": _names(_A + "PEERS"),
     "keys_file": _text(_A + "KEYS_FILE"),
-    "keys": Word("", _as_is, _keys),
+    "keys": SettingField("", _as_is, _keys),
     "trust_unix": _flag(_A + "TRUST_UNIX"),
     "seal_ttl": _duration(_A + "SEAL_TTL_S", least=1.0),
     "seal_rest_ttl": _duration(_A + "SEAL_REST_TTL_S"),
@@ -197,11 +197,11 @@ WORDS: Final[Mapping[str, Word]] = {
     "sample": _share(_A + "SAMPLE"),
     "repeat_reads": _flag(_A + "REPEAT_READS"),
     "history": _text(_A + "HISTORY"),
-    "branches": Word("", _as_is, str),
+    "branches": SettingField("", _as_is, str),
 }
 """Every setting of the process, by its word in `configure`."""
 
-STORE_WORDS: Final[Mapping[str, Word]] = {
+STORE_WORDS: Final[Mapping[str, SettingField]] = {
     "replicas": _names("REPLICAS"),
     "primary": _text("PRIMARY"),
     "timeout": _duration("TIMEOUT_MS", most=_HOUR_S),

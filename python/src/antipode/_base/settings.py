@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, TypedDict
 from antipode._base import logs
 from antipode._base.observers import events
 from antipode._base.seal_keys import NO_KEYS, Keys, parse_keys
-from antipode._base.setting_fields import STORE_WORDS, WORDS, Mode, Trust, Word, did_you_mean
+from antipode._base.setting_fields import STORE_WORDS, WORDS, Mode, SettingField, Trust, did_you_mean
 from antipode._model.errors import ConfigurationError
 
 __all__ = [
@@ -157,7 +157,7 @@ class SettingOrigin(NamedTuple):
     origin: str
 
 
-class _Resolved(NamedTuple):
+class _ResolvedSettings(NamedTuple):
     settings: Settings
     origins: Mapping[str, str]
     stores: Mapping[str, StoreSettings]  # by the name as it is spelled in variables
@@ -167,7 +167,7 @@ class _Resolved(NamedTuple):
 _lock = threading.Lock()
 _code: dict[str, Any] = {}
 _current: Settings | None = None
-_resolved: _Resolved = _Resolved(Settings(), {}, {}, {})
+_resolved: _ResolvedSettings = _ResolvedSettings(Settings(), {}, {}, {})
 _generation = 0
 
 
@@ -305,7 +305,7 @@ def _load() -> Settings:
         return _current or _install(_resolve(_code))
 
 
-def _install(resolved: _Resolved) -> Settings:
+def _install(resolved: _ResolvedSettings) -> Settings:
     global _current, _resolved, _generation
     _resolved = resolved
     _current = resolved.settings
@@ -313,7 +313,7 @@ def _install(resolved: _Resolved) -> Settings:
     return resolved.settings
 
 
-def _resolve(code: Mapping[str, Any]) -> _Resolved:
+def _resolve(code: Mapping[str, Any]) -> _ResolvedSettings:
     environment = {name: text.strip() for name, text in os.environ.items() if name.startswith(_PREFIX)}
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -331,7 +331,7 @@ def _resolve(code: Mapping[str, Any]) -> _Resolved:
     unknown = {name: did_you_mean(name, known) for name in environment if not name.startswith(_TOOLS)}
     for name, hint in unknown.items():
         logs.warn(f"variable {name}", f"the variable {name} is not known and does nothing.{hint}", code="AP302")
-    return _Resolved(_with_keys(Settings(**values), origins), origins, stores, unknown)
+    return _ResolvedSettings(_with_keys(Settings(**values), origins), origins, stores, unknown)
 
 
 def _with_keys(now: Settings, origins: dict[str, str]) -> Settings:
@@ -377,7 +377,7 @@ def _read_stores(environment: dict[str, str]) -> dict[str, StoreSettings]:
     return {store: StoreSettings(**values) for store, values in found.items()}
 
 
-def _read(word: Word, text: str, where: str) -> Any:
+def _read(word: SettingField, text: str, where: str) -> Any:
     try:
         return word.check(word.read(text))
     except (ValueError, TypeError) as error:
@@ -385,7 +385,7 @@ def _read(word: Word, text: str, where: str) -> Any:
         raise ConfigurationError(f"{where}={text!r}: {wanted}", code="AP301") from None
 
 
-def _checked(word: Word, value: Any, where: str) -> Any:
+def _checked(word: SettingField, value: Any, where: str) -> Any:
     try:
         return word.check(value)
     except (ValueError, TypeError) as error:

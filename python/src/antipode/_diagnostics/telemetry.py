@@ -19,8 +19,8 @@ from antipode._base.settings import settings
 from antipode._model.verdict import Verdict
 
 if TYPE_CHECKING:
-    from antipode._engine.pending_wait import Need
-    from antipode._engine.plan import Asked, Plan
+    from antipode._engine.pending_wait import PendingWait
+    from antipode._engine.plan import Plan, StoreRequest
     from antipode._model.result import BarrierResult
     from antipode._store.store import Store
 
@@ -168,7 +168,7 @@ def waited(store: str, kind: str, verdict: str, reach: str, seconds: float) -> N
     )
 
 
-def barrier_waited(plan: Plan, result: BarrierResult, needs: Sequence[Need], outcome: str) -> None:
+def barrier_waited(plan: Plan, result: BarrierResult, needs: Sequence[PendingWait], outcome: str) -> None:
     """A barrier had to wait: its histograms, and where spans are collected one with a child a store (OBS-1).
 
     Ten thousand may be released at once, so that nothing is made ready where nobody collects (OBS-10).
@@ -239,7 +239,7 @@ class _Wait(NamedTuple):
     """How long after the call the last of its servers had everything; None where one never had."""
 
 
-def _wait_of(asked: Asked, result: BarrierResult, needs: Sequence[Need]) -> _Wait | None:
+def _wait_of(asked: StoreRequest, result: BarrierResult, needs: Sequence[PendingWait]) -> _Wait | None:
     """None where every write to the store was seen at once."""
     own = [need for need in needs if need.server.store is asked.store]
     if not any(need.parked for need in own):

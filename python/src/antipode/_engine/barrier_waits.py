@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from antipode._engine.discovery import Discovery
-from antipode._engine.pending_wait import Group, JudgedServer, Need
+from antipode._engine.pending_wait import JudgedServer, PendingWait, WaitGroup
 from antipode._engine.plan import Plan
 from antipode._engine.waiting import seconds_left
 from antipode._model.verdict import Reach, Verdict, not_yet, unproven
@@ -23,9 +23,9 @@ class BarrierWaits:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         """With the servers known now."""
-        self.group: Group
+        self.group: WaitGroup
         """The last wait; it began when the first did."""
-        self.needs: Sequence[Need] = ()
+        self.needs: Sequence[PendingWait] = ()
         """Those that the verdicts are told by."""
         self._parked: set[Store] = set()
         """The stores at which an earlier wait was parked."""
@@ -36,7 +36,7 @@ class BarrierWaits:
         changed = [each for each in self.plan.asked if each.store is server.store and each.is_outdated]
         return any(not each.store.is_named(server, own=own) for each in changed)
 
-    def take(self, group: Group) -> bool:
+    def take(self, group: WaitGroup) -> bool:
         """Take what a wait came to; return False where another is to follow, by the new plan, under its deadline."""
         self.group, self.needs = group, group.needs
         if self._parked:
@@ -61,17 +61,17 @@ class BarrierWaits:
         if has_time and (joined or failed or group.is_outdated):
             self._parked.update(need.server.store for need in group.needs if need.parked)
             return False
-        self.needs = [*judged, *(_missed(Need(write_id, server, group)) for server, write_id in joined)]
+        self.needs = [*judged, *(_missed(PendingWait(write_id, server, group)) for server, write_id in joined)]
         return True
 
 
-def _fails(need: Need) -> bool:
+def _fails(need: PendingWait) -> bool:
     """Return whether the barrier does not pass for this need, whoever else joins."""
     is_visible = need.answer is not None and need.answer.verdict is Verdict.VISIBLE
     return not (is_visible or need.left_out or need.divided)
 
 
-def _missed(need: Need) -> Need:
+def _missed(need: PendingWait) -> PendingWait:
     """Return the need of a server that joined too late to be asked."""
     server = need.server
     need.answer = unproven(_CHANGED, server.kind) if isinstance(server, Discovery) else not_yet(_CHANGED)

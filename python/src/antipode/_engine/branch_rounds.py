@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from antipode._base.settings import Mode
-from antipode._engine.pending_wait import Group, JudgedServer, Need, judged_store
+from antipode._engine.pending_wait import JudgedServer, PendingWait, WaitGroup, judged_store
 from antipode._engine.plan import Plan, planned_anew
 from antipode._engine.waiting import LOOK_S
 from antipode._model.branch_ids import BranchId, branches_of, without_branches
@@ -20,7 +20,7 @@ from antipode._store.branch_table import CLOSED, Row, table_of
 from antipode._store.store import Store, registry
 
 Wanted = list[tuple[JudgedServer, WriteId]]
-Steps = Generator[tuple[Wanted, float], Group, "Resolution"]
+Steps = Generator[tuple[Wanted, float], WaitGroup, "Resolution"]
 """Yields what to wait for and how long, in seconds; is sent the group when that is over."""
 _LONGEST_LOOK_S: Final = 10 * LOOK_S
 _LEAST_S: Final = 0.001
@@ -162,7 +162,7 @@ class _Rounds:
             wanted.append((server, branch.write_id))
         return wanted
 
-    def _take(self, group: Group, asked: list[BranchId]) -> None:
+    def _take(self, group: WaitGroup, asked: list[BranchId]) -> None:
         """What the group found out about these branches."""
         self._parked = self._parked or any(need.parked for need in group.needs)
         by_key = {need.write_id.key: need for need in group.needs}
@@ -172,7 +172,7 @@ class _Rounds:
             if need is not None:
                 self._answered(branch, need)
 
-    def _answered(self, branch: BranchId, need: Need) -> None:
+    def _answered(self, branch: BranchId, need: PendingWait) -> None:
         answer = need.answer
         if need.left_out:
             self._out.setdefault(branch.key, set()).add(need.server.address)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from antipode._base import logs
 from antipode._base.background import Background
-from antipode._engine.pending_wait import JudgedServer, JudgedStore, Need, release_all
+from antipode._engine.pending_wait import JudgedServer, JudgedStore, PendingWait, release_all
 from antipode._engine.server import ServerPoller
 from antipode._model.errors import ConfigurationError
 from antipode._model.verdict import VISIBLE, UnprovenKind, Visibility, unproven
@@ -51,7 +51,7 @@ class Discovery(ServerPoller):
         self._asking = False
         self._failed_at = -1e9
         """When an answer that was known could not be had again."""
-        self._parked: list[Need] = []
+        self._parked: list[PendingWait] = []
         self._words = "nobody has asked it yet"
 
     # What the store asks
@@ -113,7 +113,7 @@ class Discovery(ServerPoller):
             over = {need.group: need.group.is_alone for need in parked if self._divide(need)}
         release_all(over)
 
-    def _divide(self, need: Need) -> bool:
+    def _divide(self, need: PendingWait) -> bool:
         """Have a need wait at each of the known servers; without one it has no answer, and the others decide."""
         parts = need.group.divide(need, list(self.servers.values()))
         for each in parts:
@@ -122,7 +122,7 @@ class Discovery(ServerPoller):
 
     # Who waits
 
-    def park(self, need: Need) -> bool:
+    def park(self, need: PendingWait) -> bool:
         now = time.monotonic()
         with self._lock:
             if self.is_known(now):  # meanwhile
@@ -136,7 +136,7 @@ class Discovery(ServerPoller):
         self.refresh()
         return settled
 
-    def give_up(self, need: Need) -> None:
+    def give_up(self, need: PendingWait) -> None:
         with self._lock:
             if need in self._parked:
                 self._parked.remove(need)

@@ -11,7 +11,7 @@ from antipode._base.observers import barriers
 from antipode._base.settings import settings, settings_generation
 from antipode._engine.barrier_log import BarrierLog
 from antipode._engine.pending_wait import JudgedServer, JudgedStore
-from antipode._engine.plan import DEFAULT, Asked, Plan, Timeout, _Default
+from antipode._engine.plan import DEFAULT, Plan, StoreRequest, Timeout, _Default
 from antipode._model.lineage import Lineage
 from antipode._model.result import BarrierResult
 from antipode._model.verdict import Reach
@@ -96,7 +96,7 @@ def _stand_together(needs: _Positions, now: float) -> bool:
     return not grown  # generations only grow: none has, since the last of these proofs was looked up
 
 
-def _positions(stores: Iterable[Asked]) -> _Positions | None:
+def _positions(stores: Iterable[StoreRequest]) -> _Positions | None:
     """Return what is asked for; None where it is not only positions, or a pass could not speak of all servers."""
     needs: _Positions = []
     for asked in stores:

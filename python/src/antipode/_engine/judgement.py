@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from antipode._base.settings import settings
-from antipode._engine.pending_wait import JudgedServer, Need
-from antipode._engine.plan import Asked, Plan
+from antipode._engine.pending_wait import JudgedServer, PendingWait
+from antipode._engine.plan import Plan, StoreRequest
 from antipode._model.branch_ids import BRANCHES
 from antipode._model.result import (
     BarrierError,
@@ -39,7 +39,7 @@ _CURES: Final[Mapping[UnprovenKind, str]] = {
 }
 
 
-def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> Mapping[str, StoreResult]:
+def judge(plan: Plan, needs: Sequence[PendingWait], waited: float, *, looked: bool) -> Mapping[str, StoreResult]:
     """The verdict of each store. `looked`: nobody waited, so what is not visible is `not_yet`."""
     verdicts: dict[str, StoreResult] = {}
     for asked in plan.asked:
@@ -54,8 +54,8 @@ def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> 
     return verdicts
 
 
-def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool) -> StoreResult:
-    known: dict[JudgedServer, list[Need]] = {server: [] for server in asked.servers}
+def _judge_store(asked: StoreRequest, needs: list[PendingWait], waited: float, *, looked: bool) -> StoreResult:
+    known: dict[JudgedServer, list[PendingWait]] = {server: [] for server in asked.servers}
     for need in needs:
         known.setdefault(need.server, [])
         if not need.divided:
@@ -88,7 +88,9 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
     return StoreResult(Verdict.VISIBLE, reason, min(late, waited) if waited else 0.0, tuple(servers))
 
 
-def _judge_whole(server: JudgedServer, needs: Sequence[Need], asked: Asked, *, looked: bool) -> ServerResult:
+def _judge_whole(
+    server: JudgedServer, needs: Sequence[PendingWait], asked: StoreRequest, *, looked: bool
+) -> ServerResult:
     """Return what a server's needs say of it: nothing is visible at one that was not asked for all (BAR-65)."""
     result = judge_server(server.address, needs, looked=looked)
     if result.verdict is not Verdict.VISIBLE or {need.write_id for need in needs}.issuperset(asked.ids):
@@ -102,14 +104,14 @@ def _first(kinds: Iterable[UnprovenKind | None]) -> UnprovenKind | None:
     return min((kind for kind in kinds if kind is not None), key=lambda kind: kind.rank, default=None)
 
 
-def _wanted(asked: Asked) -> str:
+def _wanted(asked: StoreRequest) -> str:
     version = asked.ids[0].version
     if len(asked.ids) == 1 and isinstance(version, Ordered) and asked.ids[0].is_position:
         return f"{version.epoch[:4]}….{version.counter} or later"
     return f"{len(asked.ids)} writes or later"
 
 
-def judge_server(address: str, needs: Sequence[Need], *, looked: bool) -> ServerResult:
+def judge_server(address: str, needs: Sequence[PendingWait], *, looked: bool) -> ServerResult:
     """Return what the needs parked at one server say of it. `looked`: nobody waited, as `judge` has it."""
     if any(need.left_out for need in needs):
         words = needs[0].server.down or "does not answer"
@@ -135,7 +137,7 @@ def judge_server(address: str, needs: Sequence[Need], *, looked: bool) -> Server
     return ServerResult(address, Verdict.VISIBLE)
 
 
-def _missing(need: Need) -> str:
+def _missing(need: PendingWait) -> str:
     server = need.server
     if server.down:
         return f"replica {server.address} does not answer: {server.down}"

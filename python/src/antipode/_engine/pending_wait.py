@@ -105,11 +105,11 @@ class JudgedServer(Server):
         """Return where the server last said that it was, for a person who wants a position of this epoch."""
 
     @abstractmethod
-    def park(self, need: Need) -> bool:
+    def park(self, need: PendingWait) -> bool:
         """Wait for a need; return True where it was settled at once and its group is over."""
 
     @abstractmethod
-    def give_up(self, need: Need) -> None:
+    def give_up(self, need: PendingWait) -> None:
         """Note that the barrier's deadline has passed, or that it was cancelled."""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class JudgedServer(Server):
         """Note that this is the child of a fork: the thread, its channel and its proofs stayed with the parent."""
 
 
-class Need:
+class PendingWait:
     """One write that one barrier waits for at one server."""
 
     __slots__ = (
@@ -150,7 +150,7 @@ class Need:
         """Return what its time-outs count by: the epoch of a position, the key of an object (BAR-40)."""
         return self.epoch if self.counter >= 0 else self.write_id.key
 
-    def __init__(self, write_id: WriteId, server: JudgedServer, group: Group) -> None:
+    def __init__(self, write_id: WriteId, server: JudgedServer, group: WaitGroup) -> None:
         self.write_id = write_id
         self.branch = write_id.store == BRANCHES
         """It is no write but an open branch, whose row the server is to show."""
@@ -202,7 +202,7 @@ class Need:
         return True
 
 
-class Group:
+class WaitGroup:
     """The needs of one barrier. It is over when every need is settled, or when the barrier gives up."""
 
     __slots__ = (
@@ -240,7 +240,7 @@ class Group:
         """
         self.timeout = timeout
         self.since = time.monotonic() if since is None else since
-        self.needs: list[Need] = []
+        self.needs: list[PendingWait] = []
         self.loop = loop
         self.cancelled = False
         self.follows = False
@@ -267,26 +267,26 @@ class Group:
         self._places: tuple[tuple[JudgedStore, int], ...] = ()
         self._left = 1  # one for the barrier itself, until it has parked everything
 
-    def add(self, write_id: WriteId, server: JudgedServer) -> Need:
+    def add(self, write_id: WriteId, server: JudgedServer) -> PendingWait:
         """One more need; to be parked at its server."""
-        need = Need(write_id, server, self)
+        need = PendingWait(write_id, server, self)
         self.needs.append(need)
         with self._lock:  # those that are parked already may be settled meanwhile
             self._left += 1
         return need
 
-    def divide(self, need: Need, servers: Sequence[JudgedServer]) -> Sequence[Need]:
+    def divide(self, need: PendingWait, servers: Sequence[JudgedServer]) -> Sequence[PendingWait]:
         """Return the needs that stand for this one at the servers that it waited to know; none where it is over."""
         with self._lock:
             if self._over or need.done:
                 return ()
             need.divided = True
-            found = [Need(need.write_id, server, self) for server in servers]
+            found = [PendingWait(need.write_id, server, self) for server in servers]
             self.needs += found
             self._left += len(found)
         return found
 
-    def end(self) -> list[Need]:
+    def end(self) -> list[PendingWait]:
         """End the barrier; return what is not settled, or does not stand. Nothing is added or settled any more."""
         with self._lock:
             left = [need for need in self.needs if not need.done]
@@ -360,7 +360,7 @@ class Group:
             is_last = self._left == 0
         return not (is_last and self.conclude())
 
-    def settle(self, need: Need, answer: Visibility | None, proof: Proof | None = None) -> bool:
+    def settle(self, need: PendingWait, answer: Visibility | None, proof: Proof | None = None) -> bool:
         """End a need, one way or another; return True where it was the last one: then somebody is to `conclude`.
 
         proof: by which question the answer came; None where it is no server's answer, or makes nothing visible.
@@ -395,7 +395,7 @@ class Group:
             self._over = True
             return True
 
-    def _stale(self, since: float) -> list[tuple[Need, int, float]]:
+    def _stale(self, since: float) -> list[tuple[PendingWait, int, float]]:
         """Return what does not stand, with its generation and age; the lock is held."""
         stale = []
         for need in self.needs:  # 10,000 barriers may be looked at here while a server's lock is held
@@ -438,7 +438,7 @@ class Group:
         first, self._over = not self._over, True
         return first
 
-    def _open(self, need: Need, generation: int, asked_at: float, since: float) -> bool:
+    def _open(self, need: PendingWait, generation: int, asked_at: float, since: float) -> bool:
         """Open a need whose proof does not stand; return False where somebody else did, or the barrier is over."""
         with self._lock:
             if self._over or not need.done or need.generation != generation or need.asked_at != asked_at:
@@ -457,15 +457,15 @@ class Group:
         self._release()
 
 
-def shown(wanted: Iterable[tuple[JudgedServer, WriteId]]) -> list[Need]:
+def shown(wanted: Iterable[tuple[JudgedServer, WriteId]]) -> list[PendingWait]:
     """Return the needs of a barrier that was shown all of it and parked none of them."""
-    group = Group(0.0, lambda: None, None)
+    group = WaitGroup(0.0, lambda: None, None)
     for server, write_id in wanted:
         group.add(write_id, server).answer = VISIBLE
     return group.needs
 
 
-Settled: TypeAlias = dict[Group, bool]
+Settled: TypeAlias = dict[WaitGroup, bool]
 """The barriers whose last need was settled, and whether that has ended them: it does where all their proofs stand."""
 
 
@@ -474,14 +474,14 @@ def release_all(settled: Settled) -> None:
     _wake(group for group, is_over in settled.items() if is_over or group.conclude())
 
 
-def end_without(server: JudgedServer, groups: Iterable[Group]) -> None:
+def end_without(server: JudgedServer, groups: Iterable[WaitGroup]) -> None:
     """Wake those of the barriers that wait at a server and have lost it (BAR-65)."""
     _wake(group for group in groups if group.end_without(server))
 
 
-def _wake(groups: Iterable[Group]) -> None:
+def _wake(groups: Iterable[WaitGroup]) -> None:
     """Wake barriers that are over: each thread by itself, the tasks of one event loop together."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[Group]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[WaitGroup]] = {}
     for group in groups:
         if group.loop is None:
             group.release()
@@ -495,6 +495,6 @@ def _wake(groups: Iterable[Group]) -> None:
                 group.abandon()
 
 
-def _release_in_loop(groups: list[Group]) -> None:
+def _release_in_loop(groups: list[WaitGroup]) -> None:
     for group in groups:
         group.release()

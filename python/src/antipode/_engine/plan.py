@@ -51,7 +51,7 @@ _LONG_S: Final = 60.0
 _EXPECTED: Final = unproven("listed in ANTIPODE_STORES, and not registered yet", UnprovenKind.NOT_OPENED)
 
 
-class Asked(NamedTuple):
+class StoreRequest(NamedTuple):
     """One store that a barrier asks for: the writes to it, and the servers that a pass has to speak of."""
 
     store: JudgedStore
@@ -68,7 +68,7 @@ class Asked(NamedTuple):
         return self.store.generation != self.generation
 
     @staticmethod
-    def of(store: JudgedStore, ids: list[WriteId], *, own: bool, waits: bool = True) -> Asked:
+    def of(store: JudgedStore, ids: list[WriteId], *, own: bool, waits: bool = True) -> StoreRequest:
         """Return a store with the servers that are known now; `waits`: a barrier is to rely on them."""
         for _ in range(_MOST_TRIES):
             generation = store.generation  # first: what changes meanwhile shows
@@ -77,7 +77,7 @@ class Asked(NamedTuple):
             with store.lock:  # who takes an answer names servers, and then the generation grows
                 if store.generation == generation:  # else who joined is in neither, and who left may be in both
                     break
-        return Asked(store, ids, servers, generation, gone)
+        return StoreRequest(store, ids, servers, generation, gone)
 
 
 class Plan(NamedTuple):
@@ -85,12 +85,12 @@ class Plan(NamedTuple):
 
     scope: Scope | None
     lineage: Lineage
-    asked: list[Asked]
+    asked: list[StoreRequest]
     elsewhere: Sequence[str]
     """Stores of the lineage that this process has not registered."""
     unregistered: Mapping[str, Visibility]
     """Those that are unproven for it: `ANTIPODE_STORES` lists them (BAR-7), or they are misspelt (BAR-6)."""
-    recorded: Sequence[Asked]
+    recorded: Sequence[StoreRequest]
     """Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49)."""
     switched_off: Sequence[str]
     """Stores in mode off: not judged, so that the result is not complete (BAR-49)."""
@@ -127,7 +127,7 @@ class Plan(NamedTuple):
     def with_servers_named_anew(self) -> Plan:
         """Return the same for the servers that are known now (BAR-65): itself, where they are the same."""
         own = self.reach is Reach.REPLICA
-        asked = [Asked.of(each.store, each.ids, own=own) for each in self.asked]
+        asked = [StoreRequest.of(each.store, each.ids, own=own) for each in self.asked]
         return self if asked == self.asked else self._replace(asked=asked)
 
     @property
@@ -241,22 +241,22 @@ def planned_anew(plan: Plan, lineage: Lineage) -> Plan:
 
 
 @dataclass(slots=True)
-class _Apart:
+class _LineageByStore:
     """A lineage by store, as the plan has it."""
 
-    asked: list[Asked]
+    asked: list[StoreRequest]
     elsewhere: list[str]
     unregistered: dict[str, Visibility]
-    recorded: list[Asked]
+    recorded: list[StoreRequest]
     switched_off: list[str]
     branches: list[WriteId]
     branches_unknown: bool = False
     branches_unjudged: bool = False
 
 
-def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, enforcing: bool) -> _Apart:
+def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, enforcing: bool) -> _LineageByStore:
     known = registry()
-    apart = _Apart([], [], {}, [], [], [])
+    apart = _LineageByStore([], [], {}, [], [], [])
     for name in lineage.stores:
         if name == BRANCHES:
             apart.branches = lineage.of_store(name)
@@ -276,11 +276,11 @@ def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, 
         else:
             group = apart.recorded if enforcing and mode is Mode.DRY_RUN else apart.asked
             waits = enforcing and group is apart.asked
-            group.append(Asked.of(judged_store(store), lineage.of_store(name), own=own, waits=waits))
+            group.append(StoreRequest.of(judged_store(store), lineage.of_store(name), own=own, waits=waits))
     return apart
 
 
-def _follow_branches(apart: _Apart, own: Collection[bytes]) -> None:
+def _follow_branches(apart: _LineageByStore, own: Collection[bytes]) -> None:
     """In dry-run open branches are followed as writes to the stores that have their rows (BRANCH-21)."""
     now = time.time()
     for write_id in apart.branches:
@@ -298,10 +298,10 @@ def _follow_branches(apart: _Apart, own: Collection[bytes]) -> None:
             _follow_branch(apart, judged_store(store), write_id)
 
 
-def _follow_branch(apart: _Apart, store: JudgedStore, write_id: WriteId) -> None:
+def _follow_branch(apart: _LineageByStore, store: JudgedStore, write_id: WriteId) -> None:
     there = next((asked for asked in apart.asked if asked.store is store), None)
     if there is None:
-        apart.asked.append(Asked(store, [write_id], store.servers(stale=True), store.generation))
+        apart.asked.append(StoreRequest(store, [write_id], store.servers(stale=True), store.generation))
     else:
         there.ids.append(write_id)
 
@@ -333,7 +333,7 @@ def _checked_reach(reach: Reach | str) -> Reach:
     return wanted
 
 
-def _deadline(timeout: Timeout | _Default, scope: Scope | None, asked: list[Asked]) -> float:
+def _deadline(timeout: Timeout | _Default, scope: Scope | None, asked: list[StoreRequest]) -> float:
     if isinstance(timeout, _Default):
         seconds = max([each.store.timeout for each in asked]) if asked else timeout_of()
     elif timeout is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from antipode._engine.pending_wait import Need
+from antipode._engine.pending_wait import PendingWait
 
 _SWEEP: Final = 64
 """So many needs that were given up are kept at most, or as many as there are live ones."""
@@ -24,10 +24,10 @@ class PositionQueue:
         self._size = 0
         self._counters: list[int] = []
         """Each once: that many wait for one position is usual."""
-        self._needs: dict[int, deque[Need]] = {}
+        self._needs: dict[int, deque[PendingWait]] = {}
         """By counter, in the order of arrival."""
 
-    def push(self, need: Need) -> None:
+    def push(self, need: PendingWait) -> None:
         """One more need."""
         counter = need.counter
         needs = self._needs.get(counter)
@@ -43,7 +43,7 @@ class PositionQueue:
         if self._given_up > max(_SWEEP, self._size // 2):
             self._fill(list(self))
 
-    def first(self) -> Need | None:
+    def first(self) -> PendingWait | None:
         """The need for the least position, or None."""
         while self._counters:
             needs = self._needs[self._counters[0]]
@@ -55,7 +55,7 @@ class PositionQueue:
             del self._needs[heapq.heappop(self._counters)]
         return None
 
-    def reached(self, counter: int) -> Iterator[Need]:
+    def reached(self, counter: int) -> Iterator[PendingWait]:
         """Takes out, in order, the needs for positions up to `counter`."""
         while self._counters and self._counters[0] <= counter:
             needs = self._needs[self._counters[0]]
@@ -66,19 +66,19 @@ class PositionQueue:
                     yield need
             del self._needs[heapq.heappop(self._counters)]
 
-    def from_counter(self, counter: int) -> list[Need]:
+    def from_counter(self, counter: int) -> list[PendingWait]:
         """Takes out the needs for positions from `counter` on."""
         needs = list(self)
         self._fill([need for need in needs if need.counter < counter])
         return [need for need in needs if need.counter >= counter]
 
-    def _fill(self, needs: list[Need]) -> None:
+    def _fill(self, needs: list[PendingWait]) -> None:
         """Have it hold these alone."""
         self._given_up = self._size = 0
         self._counters, self._needs = [], {}
         for need in needs:
             self.push(need)
 
-    def __iter__(self) -> Iterator[Need]:
+    def __iter__(self) -> Iterator[PendingWait]:
         """The needs, in no particular order."""
         return (need for need in chain.from_iterable(self._needs.values()) if not need.done)

@@ -42,7 +42,7 @@ class Renewal:
         self._is_new = False
         self._question_s = 0.0
         self._opening_s = 0.0
-        self._next: Opening | None = None
+        self._next: ConnectionAttempt | None = None
 
     def begin_question(self, now: float, reconnect: float) -> None:
         """Have the next connection take the place of this one, where it stands or it is time.
@@ -83,11 +83,11 @@ class Renewal:
             self._next.give_up()
             self._next = None
 
-    def _begin(self) -> Opening | None:
+    def _begin(self) -> ConnectionAttempt | None:
         server = self._server
         if not server.store.shim.renews:
             return None
-        opening = Opening(server)
+        opening = ConnectionAttempt(server)
         try:
             Background(opening.run, f"antipode-next-{server.store.name}-{server.address}").start()
         except (OSError, RuntimeError, MemoryError):  # this one answers to its end, and then none is opened beside it
@@ -95,7 +95,7 @@ class Renewal:
         return opening
 
 
-class Opening:
+class ConnectionAttempt:
     """A connection that a thread opens beside the one that answers."""
 
     def __init__(self, server: Server) -> None:

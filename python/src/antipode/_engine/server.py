@@ -19,11 +19,11 @@ from antipode._base.own_faults import is_own_fault
 from antipode._base.settings import Settings, settings
 from antipode._engine.branch_lookup import look_for
 from antipode._engine.pace import RETRY_S, Pace
-from antipode._engine.pending_wait import JudgedServer, JudgedStore, Need, Proof, end_without, release_all
+from antipode._engine.pending_wait import JudgedServer, JudgedStore, PendingWait, Proof, end_without, release_all
 from antipode._engine.poller import Poller
 from antipode._engine.reachability import Reachability
 from antipode._engine.renewal import Renewal
-from antipode._engine.wait_queue import LINGER_S, Waiters
+from antipode._engine.wait_queue import LINGER_S, WaitQueue
 from antipode._engine.waiting import wait_for_server, wait_for_server_async
 from antipode._model.branch_ids import BRANCHES
 from antipode._model.errors import ConfigurationError
@@ -67,7 +67,7 @@ class ServerPoller(JudgedServer):
         self._asked_under = 0
         self._asked_at = -1e9
         self._answered_at = -1e9
-        self.waiters = Waiters()
+        self.waiters = WaitQueue()
         # The thread and its channel.
         self._thread: threading.Thread | None = None
         self._poller: Poller | None = None
@@ -178,7 +178,7 @@ class ServerPoller(JudgedServer):
 
     # Parking and giving up
 
-    def park(self, need: Need) -> bool:
+    def park(self, need: PendingWait) -> bool:
         now = time.monotonic()
         with self._lock:
             if need.done:  # its barrier has given up meanwhile
@@ -203,7 +203,7 @@ class ServerPoller(JudgedServer):
             self._poke()
         return False
 
-    def give_up(self, need: Need) -> None:
+    def give_up(self, need: PendingWait) -> None:
         with self._lock:
             self.waiters.give_up(need, time.monotonic())
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from antipode._engine.pending_wait import Group, Need, Proof, Settled
+from antipode._engine.pending_wait import PendingWait, Proof, Settled, WaitGroup
 from antipode._engine.position_queue import PositionQueue
 from antipode._model.branch_ids import BRANCHES
 from antipode._model.verdict import VISIBLE, UnprovenKind, Verdict, Visibility, not_yet, unproven
@@ -34,7 +34,7 @@ _MOST_KEPT: Final = 1000
 """So many unknown epochs are kept, and as many keys and epochs that timed out; the oldest are forgotten first."""
 
 
-class _Stuck(NamedTuple):
+class _TimeoutStreak(NamedTuple):
     """Waits in a row that timed out for one key or epoch: how many, the shortest's seconds, and when the last did."""
 
     times: int
@@ -42,7 +42,7 @@ class _Stuck(NamedTuple):
     last: float
 
 
-class Waiters:
+class WaitQueue:
     """The needs that are parked at one server: positions by epoch, least first, and all others by write."""
 
     def __init__(self) -> None:
@@ -50,19 +50,19 @@ class Waiters:
         """Needs that are neither settled nor given up."""
         self._followed = 0
         """Those of them that nobody waits for."""
-        self.looks: list[Need] = []
+        self.looks: list[PendingWait] = []
         """Those that only look (`timeout=0`)."""
         self.in_turns = False
         """An answer that says nothing of a write says that its turn has not come, and not that the server is silent."""
         self.probes: dict[str, tuple[int, float, WriteId]] = {}
         """The least position of an epoch that was given up, since when it was wanted: one prober goes on for it."""
         self._ordered: dict[str, PositionQueue] = {}
-        self._objects: dict[WriteId, dict[Need, None]] = {}
-        self._branches: dict[WriteId, dict[Need, None]] = {}
+        self._objects: dict[WriteId, dict[PendingWait, None]] = {}
+        self._branches: dict[WriteId, dict[PendingWait, None]] = {}
         self._rounds = 0
         self._unknown: dict[str, tuple[float, float]] = {}
         """Epochs that the server does not know: since when, and when it last said so; the oldest word first."""
-        self._stuck: dict[str | bytes, _Stuck] = {}
+        self._stuck: dict[str | bytes, _TimeoutStreak] = {}
         self._applied: Mapping[str, int] = {}
         self._moved_at = -1e9
         self._looked_at = -1e9
@@ -93,17 +93,17 @@ class Waiters:
         return frozenset(need.write_id for need in waiting)
 
     @property
-    def changing(self) -> set[Group]:
+    def changing(self) -> set[WaitGroup]:
         """Return those that wait here and name their servers anew where those change."""
         return {need.group for need in self._parked() if not need.done and need.group.has_lost is not None}
 
-    def _parked(self) -> Iterator[Need]:
+    def _parked(self) -> Iterator[PendingWait]:
         others = chain(self._objects.values(), self._branches.values())
         return chain(chain.from_iterable(self._ordered.values()), chain.from_iterable(others))
 
     # Coming and going
 
-    def add(self, need: Need, lag: float) -> bool:
+    def add(self, need: PendingWait, lag: float) -> bool:
         """Park a need; return True where an earlier one of the same epoch has to be seen first.
 
         lag: the server's, in seconds, where the need is for the epoch that it is in, else 0.
@@ -117,7 +117,7 @@ class Waiters:
         self._count(need, 1)
         return rides_along
 
-    def _overload(self, need: Need, lag: float, now: float) -> str:
+    def _overload(self, need: PendingWait, lag: float, now: float) -> str:
         """Return why waiting on is known to be in vain; empty where it is not."""
         if need.branch or need.group.follows or need.epoch in self._unknown:
             # A task that is slow says nothing of the replica (BRANCH-14). In dry-run nobody waits, and a record is of
@@ -131,11 +131,11 @@ class Waiters:
             return ""
         return f"{stuck.times} waits in a row timed out there"
 
-    def _count(self, need: Need, change: int) -> None:
+    def _count(self, need: PendingWait, change: int) -> None:
         self.live += change
         self._followed += change * need.group.follows
 
-    def _keep(self, need: Need) -> bool:
+    def _keep(self, need: PendingWait) -> bool:
         if need.counter < 0:
             (self._branches if need.branch else self._objects).setdefault(need.write_id, {})[need] = None
             return False
@@ -147,7 +147,7 @@ class Waiters:
         hurries = self.only_follows and not need.group.follows  # those that came first may take their time (REC-21)
         return not hurries and first is not None and first.counter <= need.counter and first.answer is not None
 
-    def give_up(self, need: Need, now: float) -> None:
+    def give_up(self, need: PendingWait, now: float) -> None:
         """The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position."""
         if need.done:
             return
@@ -164,7 +164,7 @@ class Waiters:
                 self.probes[need.epoch] = (need.counter, need.since, need.write_id)
         self._forget_other(need)
 
-    def _note_timeout(self, need: Need, now: float) -> None:
+    def _note_timeout(self, need: PendingWait, now: float) -> None:
         group = need.group
         is_over = group.cancelled or group.overloaded or group.is_outdated
         if need.branch or group.follows or is_over or not group.timeout:
@@ -173,12 +173,12 @@ class Waiters:
             return
         before = self._stuck.pop(need.key, None)
         if before is None or now - before.last > LINGER_S:
-            before = _Stuck(0, group.timeout, now)
-        self._stuck[need.key] = _Stuck(before.times + 1, min(before.shortest, group.timeout), now)
+            before = _TimeoutStreak(0, group.timeout, now)
+        self._stuck[need.key] = _TimeoutStreak(before.times + 1, min(before.shortest, group.timeout), now)
         if len(self._stuck) > _MOST_KEPT:
             del self._stuck[next(iter(self._stuck))]
 
-    def _forget_other(self, need: Need) -> None:
+    def _forget_other(self, need: PendingWait) -> None:
         if need.counter < 0:
             others = self._branches if need.branch else self._objects
             needs = others.get(need.write_id, {})
@@ -227,14 +227,14 @@ class Waiters:
                 return
             del self._unknown[epoch]
 
-    def abandoned(self, now: float) -> set[Group]:
+    def abandoned(self, now: float) -> set[WaitGroup]:
         """Return the groups, looked for once a second, whose event loop was closed while they were parked."""
         if now - self._looked_at < 1.0:
             return set()
         self._looked_at = now
         return {need.group for need in self._parked() if need.group.is_abandoned}
 
-    def _first(self, epoch: str) -> Need | None:
+    def _first(self, epoch: str) -> PendingWait | None:
         queue = self._ordered.get(epoch)
         return None if queue is None else queue.first()
 
@@ -290,7 +290,7 @@ class Waiters:
                 self._settle(need, None, released)
         return released
 
-    def _take_all(self) -> list[Need]:
+    def _take_all(self) -> list[PendingWait]:
         needs = list(self._parked())
         self._ordered.clear()
         self._objects.clear()
@@ -370,7 +370,9 @@ class Waiters:
         for need in others.pop(write_id, ()):
             self._settle(need, answer, released, proof)
 
-    def _settle(self, need: Need, answer: Visibility | None, released: Settled, proof: Proof | None = None) -> None:
+    def _settle(
+        self, need: PendingWait, answer: Visibility | None, released: Settled, proof: Proof | None = None
+    ) -> None:
         if need.done:
             return
         group = need.group

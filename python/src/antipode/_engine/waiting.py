@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from antipode._base.settings import settings
 from antipode._engine.judgement import judge_server
-from antipode._engine.pending_wait import Group, JudgedServer
+from antipode._engine.pending_wait import JudgedServer, WaitGroup
 from antipode._model.lineage import Lineage
 from antipode._model.verdict import VISIBLE, UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode._model.write_id import WriteId
@@ -25,7 +25,7 @@ def wait(
     looks_twice: bool = False,
     since: float | None = None,
     has_lost: Callable[[JudgedServer], bool] | None = None,
-) -> Group:
+) -> WaitGroup:
     """Block until every write is settled at its server, or `timeout` seconds have passed.
 
     looks_twice: several servers each show their writes once more when the last has shown them (BAR-64). since: where
@@ -34,7 +34,7 @@ def wait(
     """
     done = threading.Lock()
     done.acquire()
-    group = Group(timeout, done.release, None, since)
+    group = WaitGroup(timeout, done.release, None, since)
     group.has_lost = has_lost
     try:
         if _park(group, wanted, looks_twice):
@@ -57,7 +57,7 @@ async def wait_async(
     looks_twice: bool = False,
     since: float | None = None,
     has_lost: Callable[[JudgedServer], bool] | None = None,
-) -> Group:
+) -> WaitGroup:
     """`wait` without blocking the event loop. Cancelling it gives the place up."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
@@ -66,7 +66,7 @@ async def wait_async(
         if not done.done():
             done.set_result(None)
 
-    group = Group(timeout, release, loop, since)
+    group = WaitGroup(timeout, release, loop, since)
     group.has_lost = has_lost
     try:
         if _park(group, wanted, looks_twice):
@@ -86,7 +86,7 @@ async def wait_async(
     return group
 
 
-def _park(group: Group, wanted: Iterable[tuple[JudgedServer, WriteId]], looks_twice: bool) -> bool:
+def _park(group: WaitGroup, wanted: Iterable[tuple[JudgedServer, WriteId]], looks_twice: bool) -> bool:
     """Park every write at its server, for as long as the deadline allows; return True where something is waited for."""
     until = _deadline(group)
     group.looks_twice = looks_twice
@@ -99,22 +99,22 @@ def _park(group: Group, wanted: Iterable[tuple[JudgedServer, WriteId]], looks_tw
     return group.has_waited and not any(group.end_without(each) for each in group.open_at)
 
 
-def _deadline(group: Group) -> float:
+def _deadline(group: WaitGroup) -> float:
     return group.since + (group.timeout or LOOK_S)
 
 
-def seconds_left(group: Group) -> float:
+def seconds_left(group: WaitGroup) -> float:
     """Return the seconds until the deadline; a look without waiting still asks each server once."""
     return max(_deadline(group) - time.monotonic(), 0.0)
 
 
-def _give_up(group: Group) -> None:
+def _give_up(group: WaitGroup) -> None:
     group.give_places_back()
     for need in group.end():
         need.server.give_up(need)
 
 
-def _overloaded(group: Group) -> None:
+def _overloaded(group: WaitGroup) -> None:
     group.overloaded = True
     for need in group.end():
         need.server.give_up(need)  # first: what is over, no answer changes any more
@@ -138,7 +138,7 @@ def _at(server: JudgedServer, lineage: Lineage) -> list[tuple[JudgedServer, Writ
     return [(server, write_id) for write_id in lineage.of_store(server.store.name)]
 
 
-def _answer(server: JudgedServer, group: Group) -> Visibility:
+def _answer(server: JudgedServer, group: WaitGroup) -> Visibility:
     found = judge_server(server.address, group.needs, looked=False)
     if found.verdict is Verdict.VISIBLE:
         return VISIBLE

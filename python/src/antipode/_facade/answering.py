@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from antipode._base.settings import Mode
-from antipode._engine.pending_wait import Group
+from antipode._engine.pending_wait import WaitGroup
 from antipode._engine.waiting import wait, wait_async
 from antipode._model.errors import MalformedLineageError
 from antipode._model.lineage import EMPTY, Lineage
@@ -154,7 +154,7 @@ class Question:
         undecided = all(each.verdict is Verdict.NOT_YET for each in found)
         return self.timeout > 0 and bool(found) and undecided
 
-    def _judged(self, group: Group) -> list[Visibility]:
+    def _judged(self, group: WaitGroup) -> list[Visibility]:
         """One answer a write: of all its servers the worst."""
         if self._words or self._store is None or not group.needs:
             return [unproven(self._words or "the owner has no server of this store")] * len(self.ids)

@@ -19,7 +19,7 @@ _has_many_positions: Final = wire.has_many_positions
 _split: Final = wire.split
 _join: Final = wire.join
 _SHORT: Final = wire.SHORT
-_Parsed: Final = wire.Parsed
+_Parsed: Final = wire.ParsedText
 _CERTAIN: Final = wire.MAX_KEY  # a text so short has not too many entries
 _NONE: Final = frozenset[str]()
 
@@ -50,11 +50,11 @@ class Lineage:
     __slots__ = ("_parts", "_text")
 
     _text: str | None  # the wire form; None until somebody asks for it
-    _parts: wire.Parsed | None  # the closed sections; None until somebody asks for them
+    _parts: wire.ParsedText | None  # the closed sections; None until somebody asks for them
 
     def __init__(self, ids: Iterable[WriteId] = ()) -> None:
         self._text = None
-        self._parts = wire.Parsed(_sections_of(ids), frozenset(), ())
+        self._parts = wire.ParsedText(_sections_of(ids), frozenset(), ())
 
     @classmethod
     def deserialize(cls, text: str) -> Lineage:
@@ -82,7 +82,7 @@ class Lineage:
         extensions: tuple[str, ...] = (),
     ) -> Lineage:
         lineage = _new(cls)
-        lineage._text, lineage._parts = None, wire.Parsed(sections, incomplete, extensions)
+        lineage._text, lineage._parts = None, wire.ParsedText(sections, incomplete, extensions)
         return lineage
 
     def serialize(self) -> str:
@@ -99,7 +99,7 @@ class Lineage:
             self._text = text
         return text
 
-    def _split(self) -> wire.Parsed:
+    def _split(self) -> wire.ParsedText:
         parts = self._parts
         if parts is None:
             # A text that was not split has been checked, and has plain positions alone.
@@ -360,7 +360,7 @@ class Lineage:
             return self
         return self._make(*self._fitted(budget, () if changed is None else changed()))
 
-    def _fitted(self, budget: int, changed: Iterable[str] = ()) -> wire.Parsed:
+    def _fitted(self, budget: int, changed: Iterable[str] = ()) -> wire.ParsedText:
         """Leaves sections out until the text fits; lengths are summed, so that it takes no longer than a sort."""
         parts = self._split()
         kept, incomplete, extensions = dict(parts.sections), set(parts.incomplete), parts.extensions
@@ -389,8 +389,8 @@ class Lineage:
                 incomplete = set(wire.ANYWHERE)
                 flag = wire.flag_length(incomplete)
         if rest + size + flag <= budget:
-            return wire.Parsed(kept, frozenset(incomplete), extensions)
-        bare = wire.Parsed({}, wire.ANYWHERE, extensions)
+            return wire.ParsedText(kept, frozenset(incomplete), extensions)
+        bare = wire.ParsedText({}, wire.ANYWHERE, extensions)
         return bare if rest + wire.flag_length(wire.ANYWHERE) <= budget else bare._replace(extensions=())
 
     def _length(self) -> int:

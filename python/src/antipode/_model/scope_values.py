@@ -41,14 +41,14 @@ _CODES: Final[Mapping[str, str]] = {
 """The others are words of a shim: a write whose version it could not tell."""
 
 
-class Removed(NamedTuple):
+class Removal(NamedTuple):
     """What `remove` took out, and which of the named writes a position in the scope still covers."""
 
     lineage: Lineage
     still_covered: tuple[WriteId, ...]
 
 
-class BarrierLooks(NamedTuple):
+class BarrierObservation(NamedTuple):
     """What a barrier in dry-run has followed: it misses what a read behind it misses there (REC-27)."""
 
     site: str

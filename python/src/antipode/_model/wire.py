@@ -151,7 +151,7 @@ def has_many_positions(text: str) -> bool:
     return len(set(stores)) == len(stores)
 
 
-class Parsed(NamedTuple):
+class ParsedText(NamedTuple):
     """A lineage text split at `~`; the sections are still closed."""
 
     sections: dict[str, str]
@@ -165,7 +165,7 @@ _NOTHING_MISSING: Final[frozenset[str]] = frozenset()
 ANYWHERE: Final[frozenset[str]] = frozenset({""})
 
 
-def split(text: str) -> Parsed:
+def split(text: str) -> ParsedText:
     """Validates a lineage text lexically and splits it into closed sections.
 
     Raises MalformedLineageError where the grammar or a bound is broken, or a store stands twice.
@@ -192,7 +192,7 @@ def split(text: str) -> Parsed:
             raise MalformedLineageError("a store stands twice in a lineage")
     if len(text) > MAX_KEY:
         _check_long(sections.values())
-    found: Parsed = _new(Parsed, (sections, incomplete, extensions))
+    found: ParsedText = _new(ParsedText, (sections, incomplete, extensions))
     return found
 
 
@@ -235,7 +235,7 @@ def join_incomplete(a: frozenset[str], b: frozenset[str]) -> frozenset[str]:
     return ANYWHERE if "" in joined else joined
 
 
-def join(parsed: Parsed) -> str:
+def join(parsed: ParsedText) -> str:
     """The lineage text of sections in canonical order, then the extensions; raises nothing."""
     sections, incomplete, kept = parsed
     if len(sections) == 1 and not incomplete and not kept:

@@ -37,7 +37,7 @@ Headers = Mapping[str, HeaderValue] | Iterable[tuple[str | bytes, HeaderValue]]
 """What the transport functions take: a mapping (values may be lists), or pairs, names in any case."""
 
 
-class Arrived(NamedTuple):
+class InboundHeaders(NamedTuple):
     """What headers brought: lineage texts, not yet judged or parsed, and the forwarding headers beside them.
 
     An empty text is a carrier that was there and held nothing: something was lost (WIRE-30).
@@ -47,7 +47,7 @@ class Arrived(NamedTuple):
     forwarded: tuple[tuple[str, str], ...] = ()
 
 
-NOTHING: Final = Arrived()
+NOTHING: Final = InboundHeaders()
 
 
 class Formats(NamedTuple):
@@ -74,7 +74,7 @@ def _text(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("latin-1")
 
 
-def read(headers: Headers) -> Arrived:
+def read(headers: Headers) -> InboundHeaders:
     """Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5)."""
     carriers: dict[str, list[str]] = {}
     forwarded: list[tuple[str, str]] = []
@@ -91,7 +91,7 @@ def read(headers: Headers) -> Arrived:
     if not carriers and not forwarded:
         return NOTHING
     texts = [text for name in sorted(carriers, key=CARRIERS.index) for text in unwrap_header(carriers[name])]
-    return Arrived(tuple(dict.fromkeys(texts)), tuple(forwarded))
+    return InboundHeaders(tuple(dict.fromkeys(texts)), tuple(forwarded))
 
 
 def _is_ours(member: str) -> bool:

@@ -36,7 +36,7 @@ _MESSAGE_NAME: Final = re.compile(r"[0-9a-zA-Z]{1,40}")
 Judge = Callable[[str], Decision]
 
 
-class Taken:
+class ReceivedLineage:
     """What came of texts that arrived: the lineage to join, and why something is missing from it."""
 
     __slots__ = ("gaps", "lineage", "messages", "missing")
@@ -66,14 +66,14 @@ class Taken:
             events.on_lineage_incomplete(reason, "", scope)
 
 
-def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) -> Taken:
+def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) -> ReceivedLineage:
     """Judges each text and reads what is believed; raises nothing (TRUST-1, WIRE-25).
 
     What cannot be read, or lies beyond the bounds of a receipt (WIRE-40, WIRE-41), makes the result incomplete
     anywhere; what is not believed does so only under `key`, or anybody could switch strict barriers off from outside
     (TRUST-28).
     """
-    taken = Taken()
+    taken = ReceivedLineage()
     told: dict[tuple[str, ...], Decision] = {}
     seen: set[str] = set()
     malformed = octets = 0
@@ -128,7 +128,7 @@ def _shown(sender: str) -> str:
     return display.shown(sender) if sender else "a local peer"
 
 
-def _lose(taken: Taken, reason: str, direction: Direction, detail: str, code: str) -> None:
+def _lose(taken: ReceivedLineage, reason: str, direction: Direction, detail: str, code: str) -> None:
     """Something of a receipt is missing, and what was to be read of it has been."""
     taken.gaps.append((reason, detail))
     taken.missing.append(reason)
@@ -136,7 +136,7 @@ def _lose(taken: Taken, reason: str, direction: Direction, detail: str, code: st
     taken.lineage = taken.lineage.marked_incomplete()
 
 
-def _tell(taken: Taken, decision: Decision, direction: Direction, sender: str) -> None:
+def _tell(taken: ReceivedLineage, decision: Decision, direction: Direction, sender: str) -> None:
     report(decision, direction, sender)
     if decision.accepted:
         return  # late, and genuine

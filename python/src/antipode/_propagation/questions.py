@@ -87,14 +87,14 @@ class Questions:
         self._size = 0
         self._due = _FEW
 
-    def ask(self, place: Hashable | None, identifier: str | None) -> Asking | None:
+    def ask(self, place: Hashable | None, identifier: str | None) -> OpenQuestion | None:
         """A message is about to be sent whose answer is to come there; None where nobody waits for one."""
         scope = current_scope()
         if scope is None or place is None:
             return None
         question = Question(scope)
         known_by: Hashable = _NO_ANSWER if identifier is None and not self._is_private(place) else identifier
-        return Asking(self, place, known_by, question, is_kept=self._keep(place, known_by, question))
+        return OpenQuestion(self, place, known_by, question, is_kept=self._keep(place, known_by, question))
 
     def _keep(self, place: Hashable, identifier: Hashable, question: Question) -> bool:
         """Keep a question, unless its answer has no identifier and may be that of another scope which waits there."""
@@ -166,11 +166,11 @@ class Questions:
             if first is not None:
                 first.answer()
 
-    def _withdraw(self, asking: Asking) -> None:
+    def _withdraw(self, asking: OpenQuestion) -> None:
         with self._lock:
             self._forget((asking.place, asking.identifier), lambda each: each is asking.question)
 
-    def _sent(self, asking: Asking) -> None:
+    def _sent(self, asking: OpenQuestion) -> None:
         private, question = self._is_private(asking.place), asking.question
         with self._lock:
             consumed = not isinstance(asking.place, str) or asking.place in self._consumed
@@ -184,7 +184,7 @@ class Questions:
             self._withdraw(asking)
 
 
-class Asking:
+class OpenQuestion:
     """One question on its way."""
 
     __slots__ = ("_questions", "identifier", "is_kept", "place", "question")

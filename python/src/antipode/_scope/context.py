@@ -16,13 +16,13 @@ from antipode._model.lineage import Lineage
 _SCOPE: Final = otel.create_key("antipode-scope")
 BLOCK: Final = otel.create_key("antipode-branch")
 """In the Context: the block of a `branch()`."""
-_innermost: Final = ContextVar["HeldScope | None"]("antipode-innermost", default=None)
+_innermost: Final = ContextVar["ScopeLike | None"]("antipode-innermost", default=None)
 """The scope of the innermost block here. A tracing span that was left suspended puts back its Context, and not this."""
 _process = object()
 """Stands for this process: the child of a fork is another, where the scopes from before are none (SCOPE-13)."""
 
 
-class HeldScope(Protocol):
+class ScopeLike(Protocol):
     """What is needed here of a scope."""
 
     process: object
@@ -35,10 +35,10 @@ class HeldScope(Protocol):
     def mark_incomplete(self, reason: str, *stores: str, detail: str = "") -> None: ...
 
 
-_S = TypeVar("_S", bound=HeldScope)
+_S = TypeVar("_S", bound=ScopeLike)
 
 
-class HandingOver(Protocol):
+class BranchHandover(Protocol):
     """The block of a `branch()`: what leaves in it goes to a task."""
 
     scope: Any
@@ -78,24 +78,24 @@ def after_fork() -> None:
     _process = object()
 
 
-def current_block(scope: HeldScope, context: otel.Context | None = None) -> HandingOver | None:
+def current_block(scope: ScopeLike, context: otel.Context | None = None) -> BranchHandover | None:
     """The block of a `branch()` of this very scope in which the caller is; None outside any."""
     found: Any = (current_context() if context is None else context).get(BLOCK)
     return found if found is not None and found.scope is scope else None
 
 
-def in_context(scope: HeldScope | None, context: otel.Context | None = None) -> otel.Context:
+def in_context(scope: ScopeLike | None, context: otel.Context | None = None) -> otel.Context:
     """A Context that holds this scope."""
     return otel.set_value(_SCOPE, scope, context)
 
 
-def enter(scope: HeldScope | None) -> None:
+def enter(scope: ScopeLike | None) -> None:
     """Make a scope the current one from here on, or none."""
     otel.attach(in_context(scope))
     _innermost.set(scope)
 
 
-def went_by() -> HeldScope | None:
+def went_by() -> ScopeLike | None:
     """Return the open scope in whose block this is, where the Context does not hold it any more (SCOPE-34)."""
     scope = _innermost.get()
     if scope is None or scope.closed or scope.process is not _process or scope is held_scope():

@@ -6,7 +6,7 @@ import threading
 from typing import Protocol
 
 
-class Expected(Protocol):
+class OpenStream(Protocol):
     """What brings a lineage later: the end of a stream, the answer to a message."""
 
     holds: bool
@@ -28,20 +28,20 @@ class ExpectedStreams:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.open: tuple[Expected, ...] = ()
+        self.open: tuple[OpenStream, ...] = ()
 
     @property
-    def in_hand(self) -> tuple[Expected, ...]:
+    def in_hand(self) -> tuple[OpenStream, ...]:
         """Return those of which a message is in hand, whose lineage has not come yet."""
         return tuple(stream for stream in self.open if stream.holds)
 
-    def expect(self, stream: Expected) -> None:
+    def expect(self, stream: OpenStream) -> None:
         """A call was made whose messages come before their lineage."""
         self.give_up_dropped()
         with self._lock:
             self.open = (*self.open, stream)
 
-    def forget(self, stream: Expected) -> None:
+    def forget(self, stream: OpenStream) -> None:
         """Its lineage is joined, or known to be missing and marked."""
         with self._lock:
             self.open = tuple(each for each in self.open if each is not stream)

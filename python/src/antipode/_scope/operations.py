@@ -9,7 +9,7 @@ from antipode._base.call_site import call_site
 from antipode._base.observers import events
 from antipode._model.errors import ConfigurationError
 from antipode._model.lineage import EMPTY, Lineage, check_lineage
-from antipode._model.scope_values import Removed
+from antipode._model.scope_values import Removal
 from antipode._model.write_id import WriteId
 from antipode._scope.context import current_block, enter
 from antipode._scope.lost_writes import orphan
@@ -61,10 +61,10 @@ def append(*ids: WriteId) -> None:
         orphan(ids[0].store)
 
 
-def remove(what: WriteId | str | Lineage | None = None, *, incomplete: bool = False) -> Removed:
+def remove(what: WriteId | str | Lineage | None = None, *, incomplete: bool = False) -> Removal:
     """Takes something out of the current scope's lineage; see `Scope.remove`."""
     current = current_scope()
-    return Removed(EMPTY, ()) if current is None else current.remove(what, incomplete=incomplete)
+    return Removal(EMPTY, ()) if current is None else current.remove(what, incomplete=incomplete)
 
 
 def transfer(lineage: Lineage) -> None:

@@ -36,7 +36,7 @@ def noted_site(store: str) -> str:
     return call_site()
 
 
-class Top:
+class PositionCache:
     """The last position that a scope's writes got in one store, where it stands alone in that store's section.
 
     Of all that a scope holds only this changes from write to write; it goes into the lineage when somebody looks.
@@ -65,7 +65,7 @@ class PendingWrite:
     def __init__(self, store: str, lineage: Lineage = EMPTY) -> None:
         self.store = store
         self._lineage = lineage
-        self._top: Top | None = None
+        self._top: PositionCache | None = None
         self._at = 0
         self.task = threading.get_ident() if _running_loop() is None else current_task()
         self.site = noted_site(store) if notes_sites() else ""

@@ -12,12 +12,12 @@ from antipode._base.call_site import call_site
 from antipode._base.observers import events
 from antipode._model.branch_ids import WITHIN, BranchId, taken_out, without_branches
 from antipode._model.lineage import EMPTY, Lineage
-from antipode._model.scope_values import MOST_CHANGES, BarrierLooks, Change, Delivery, Gap, Removed, in_order
+from antipode._model.scope_values import MOST_CHANGES, BarrierObservation, Change, Delivery, Gap, Removal, in_order
 from antipode._model.write_id import WriteId
 from antipode._scope import lost_writes, unflushed_changes
 from antipode._scope.context import activate, held_scope, this_process
 from antipode._scope.open_streams import ExpectedStreams
-from antipode._scope.pending_write import PendingWrite, Top, apply_on_pending, current_task
+from antipode._scope.pending_write import PendingWrite, PositionCache, apply_on_pending, current_task
 
 __all__ = ["Scope", "current_scope", "open_scope"]
 _ENDED: Final = Gap("unscoped", "", "this scope has ended, and what goes on in it may depend on another's writes")
@@ -43,7 +43,7 @@ class Scope:
         """What `session.join_from` has joined (SESS-14)."""
         self.proof: Any = None
         """What the last barrier proved, kept by the barrier for its free path."""
-        self.looks: BarrierLooks | None = None
+        self.looks: BarrierObservation | None = None
         """Of the last barrier in dry-run (REC-27)."""
         self.site = kind if kind == "request" else call_site()
         self.endpoint: Callable[[], str] | None = None
@@ -61,7 +61,7 @@ class Scope:
         if lineage:
             lost_writes.know_lineage()
         self._held = lineage
-        self._top: Top | None = None
+        self._top: PositionCache | None = None
         """What the last write of a position put on top of it, if nothing has come since."""
         self._inbound = lineage
         self._changes: list[Change] = []
@@ -116,7 +116,7 @@ class Scope:
         top = self._top
         if top is not None and top.counter != top.base:
             self._held = held = top.at(top.counter)
-            self._top = Top(held, top.store, top.epoch, top.counter)
+            self._top = PositionCache(held, top.store, top.epoch, top.counter)
         return self._held
 
     @_lineage.setter
@@ -264,7 +264,7 @@ class Scope:
             lineage = lineage.without(store)
         return lineage.without(self._removed) if self._removed else lineage
 
-    def remove(self, what: WriteId | str | Lineage | None = None, *, incomplete: bool = False) -> Removed:
+    def remove(self, what: WriteId | str | Lineage | None = None, *, incomplete: bool = False) -> Removal:
         """Takes out a write, a whole store with its mark of incompleteness, or what a lineage covers.
 
         It holds for the scope: a response does not bring it back. With `incomplete=True` the application vouches
@@ -287,7 +287,7 @@ class Scope:
             elif what is not None:
                 self._removed = self._removed.including(what)
         wanted = [what] if isinstance(what, WriteId) else list(what) if isinstance(what, Lineage) else []
-        return Removed(taken, tuple(write_id for write_id in wanted if write_id in after))
+        return Removal(taken, tuple(write_id for write_id in wanted if write_id in after))
 
     def mark_incomplete(self, reason: str, *stores: str, detail: str = "") -> None:
         """Records that something which belonged here is missing, in these stores or anywhere (LIN, SCOPE)."""
@@ -415,7 +415,7 @@ class Scope:
                 if not key:
                     epoch, counter = version  # type: ignore[misc]  # a position's version is Ordered
                     if lineage.only_position(store, epoch) == counter:
-                        self._top = Top(lineage, store, epoch, counter)
+                        self._top = PositionCache(lineage, store, epoch, counter)
             self._pending.pop(id(write), None)
         if closed:
             lost_writes.of_closed_scope(write_id.store, self.site)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from antipode._base.bounded import Recent
+from antipode._base.bounded import BoundedMap
 from antipode._base.seal_keys import Keys
 from antipode._model.branch_ids import ROW_LIFE_S, BranchId
 from antipode._model.errors import ConfigurationError, MalformedLineageError
@@ -137,5 +137,5 @@ def _behind(client: Any) -> Any:
     return None
 
 
-CLOSED: Final = Recent[bytes, str](1024)
+CLOSED: Final = BoundedMap[bytes, str](1024)
 """Rows that this process has seen: they never change, so nobody asks twice."""

@@ -13,7 +13,7 @@ MOST_BYTES: Final = 0xFFFF
 """So long is a lineage's text at most; the wire's own limit is far below it."""
 
 
-class Opened(NamedTuple):
+class OpenedEnvelope(NamedTuple):
     """What octets from a store were."""
 
     value: bytes
@@ -37,13 +37,13 @@ def close_envelope(value: bytes, text: str) -> bytes:
     return b"".join((BEGIN, FORM, len(octets).to_bytes(2, "big"), octets, value))
 
 
-def open_envelope(octets: bytes) -> Opened:
+def open_envelope(octets: bytes) -> OpenedEnvelope:
     """What octets from a store are; never raises."""
     if not octets.startswith(BEGIN):
-        return Opened(octets, None)
+        return OpenedEnvelope(octets, None)
     if octets[len(BEGIN) : len(BEGIN) + 1] != FORM:
-        return Opened(octets, None, "an envelope of a form that this version does not know")
+        return OpenedEnvelope(octets, None, "an envelope of a form that this version does not know")
     end = _HEAD + int.from_bytes(octets[_HEAD - 2 : _HEAD], "big")
     if len(octets) < _HEAD or len(octets) < end:
-        return Opened(octets, None, "an envelope that is cut off")
-    return Opened(octets[end:], octets[_HEAD:end].decode("latin-1"))
+        return OpenedEnvelope(octets, None, "an envelope that is cut off")
+    return OpenedEnvelope(octets[end:], octets[_HEAD:end].decode("latin-1"))

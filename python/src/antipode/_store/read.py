@@ -45,7 +45,7 @@ class ReadValue(NamedTuple):
 
     key: bytes
     value: str | None = None
-    """The value's digest, `GONE`, `THERE` (`antipode.recorder`), or None where nobody knows."""
+    """The value's digest, `GONE`, `THERE` (`antipode.shim`), or None where nobody knows."""
     version: WriteId | None = None
     """The write that the value itself is, exactly, where the value says so."""
     covers: WriteId | None = None

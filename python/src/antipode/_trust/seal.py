@@ -30,7 +30,7 @@ class SealState(StrEnum):
     BAD = "bad"
 
 
-class Opened(NamedTuple):
+class OpenedSeal(NamedTuple):
     """A text without its seal, and what the seal was worth."""
 
     text: str
@@ -51,7 +51,7 @@ def seal(text: str, keys: Keys, now: float, ttl: float | None) -> str:
     return f"{claim}.{_mac(key, claim)}"
 
 
-def open_seal(text: str, keys: Keys, now: float, *, leeway: float = 0.0, endless: bool = False) -> Opened:
+def open_seal(text: str, keys: Keys, now: float, *, leeway: float = 0.0, endless: bool = False) -> OpenedSeal:
     """Takes a text's seal off and verifies it at `now` (Unix time, seconds); raises nothing.
 
     `leeway`: for how long after its expiry it is valid still, for clocks that differ. `endless`: whether one without
@@ -59,21 +59,21 @@ def open_seal(text: str, keys: Keys, now: float, *, leeway: float = 0.0, endless
     """
     body, mark, tail = text.rpartition(MARK)
     if not mark:
-        return Opened(text, SealState.MISSING)
+        return OpenedSeal(text, SealState.MISSING)
     match = _SEAL.fullmatch(tail)
     if match is None:
         # `~_.h` may also begin another extension's tag, such as `~_.hint`.
         state = SealState.MISSING if tail[:1].isalnum() else SealState.BAD
-        return Opened(text if state is SealState.MISSING else body, state)
+        return OpenedSeal(text if state is SealState.MISSING else body, state)
     name, expiry, mac = match.groups()
     key = keys.spelled(name)
     if key is None:
-        return Opened(body, SealState.UNKNOWN_KEY)
+        return OpenedSeal(body, SealState.UNKNOWN_KEY)
     if not hmac.compare_digest(_mac(key, text[: -len(mac) - 1]), mac):
-        return Opened(body, SealState.BAD)
+        return OpenedSeal(body, SealState.BAD)
     if expiry == "0":
-        return Opened(body, SealState.VALID if endless else SealState.BAD)
-    return Opened(body, SealState.VALID if now < int(expiry) + leeway else SealState.EXPIRED)
+        return OpenedSeal(body, SealState.VALID if endless else SealState.BAD)
+    return OpenedSeal(body, SealState.VALID if now < int(expiry) + leeway else SealState.EXPIRED)
 
 
 def strip_seal(text: str) -> str:

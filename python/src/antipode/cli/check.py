@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from antipode.cli.check_history import Drawn, Form, check_history
+from antipode.cli.check_history import Form, PictureTarget, check_history
 from antipode.cli.output import fail
 
 _OF_HISTORIES: Final = {
@@ -70,7 +70,7 @@ def check(
         if records or given & _OF_RECORDS.keys():
             other = next((_OF_RECORDS[name] for name in sorted(given & _OF_RECORDS.keys())), "RECORDS")
             fail(f"--history is judged by itself, without {other}.")
-        check_history(history, Drawn(dot, page), as_json, deadline, memory, source, target)
+        check_history(history, PictureTarget(dot, page), as_json, deadline, memory, source, target)
         return
     if given & _OF_HISTORIES.keys():
         fail(f"{_OF_HISTORIES[min(given & _OF_HISTORIES.keys())]} goes with --history alone.")

@@ -39,7 +39,7 @@ class Form(StrEnum):
     PLUME = "plume"
 
 
-class Drawn(NamedTuple):
+class PictureTarget(NamedTuple):
     """Where pictures go."""
 
     dot: Path | None
@@ -48,7 +48,7 @@ class Drawn(NamedTuple):
 
 def check_history(
     history: Sequence[str],
-    drawn: Drawn,
+    drawn: PictureTarget,
     as_json: bool,
     deadline: str,
     memory: int,

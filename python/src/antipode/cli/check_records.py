@@ -20,7 +20,7 @@ from antipode.check.records.engine import Engine
 from antipode.check.records.findings import CONFIRMED, Finding, Report, Verdict, counted, report
 from antipode.check.records.inputs import InputError, files_of, size_of, spelled
 from antipode.check.records.junit import as_junit
-from antipode.check.records.reading import Taken, read
+from antipode.check.records.reading import ReadLines, read
 from antipode.check.records.sarif import as_sarif
 from antipode.check.records.suggesting import Suggestion, suggest
 from antipode.cli.output import Exit, columns, fail, printable, say
@@ -45,7 +45,7 @@ def check_records(named: Sequence[str], outputs: Outputs, baseline: Path | None)
     Raises:
         typer.Exit: with 1 where there are confirmed violations, with 2 where nobody can tell.
     """
-    taken = Taken()
+    taken = ReadLines()
     try:
         files, passed = files_of(named)
     except InputError as error:

@@ -13,7 +13,7 @@ from antipode._model.write_id import WriteId
 from antipode.cli.asking import ask
 from antipode.cli.output import columns, fail, printable, say
 from antipode.cli.place import At, Place, StoreName, Yes, confirm
-from antipode.shim.administration import Adopting, EpochRecord
+from antipode.shim.administration import EpochRecord, MarkAdopter
 
 epoch = typer.Typer(
     help="The epochs of a store: what its marks prove, and your word on an ended one.",
@@ -110,7 +110,7 @@ def adopt(store: StoreName, epoch_name: EpochName, at: At = None, yes: Yes = Fal
     place = Place(store, at)
     name = _checked(epoch_name)
     shim = place.shim
-    if not isinstance(shim, Adopting):
+    if not isinstance(shim, MarkAdopter):
         fail(f"{place}: marks of this kind of store name no system, so that there is nothing to adopt.")
     confirm(
         f"Adopting {printable(name)} says that this copy holds all of what its marks speak of: barriers will pass for "

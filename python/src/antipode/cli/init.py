@@ -11,7 +11,7 @@ from rich.text import Text
 from antipode.cli.asking import ask
 from antipode.cli.output import Exit, fail, printable, say
 from antipode.cli.place import At, Place, StoreName, Yes, confirm
-from antipode.shim.administration import Preparing, Step, Wanted
+from antipode.shim.administration import InitRequest, Step, StorePreparer
 
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="the login of your services, for the grants")]
 Options = Annotated[
@@ -34,10 +34,10 @@ def init(
     """
     place = Place(store, at)
     shim = place.shim
-    if not isinstance(shim, Preparing):
+    if not isinstance(shim, StorePreparer):
         say(f"{place}: nothing to prepare")
         return
-    wanted = Wanted(store, user, _words(options or (), shim.preparation_options))
+    wanted = InitRequest(store, user, _words(options or (), shim.preparation_options))
     try:
         steps = shim.preparations(place.url, wanted)
     except ValueError as error:

@@ -39,7 +39,7 @@ class _Interceptor:
         stream = ResponseStream(self._host)
         call = await self._send(continuation, details, request)
         with suppress(NotImplementedError):  # an interceptor behind this one made the answer up
-            call.add_done_callback(_Done(stream))
+            call.add_done_callback(_CallEnd(stream))
         return call, stream
 
 
@@ -82,7 +82,7 @@ class StreamStream(_Interceptor, grpc.aio.StreamStreamClientInterceptor):  # typ
         return _messages(*await self._open(continuation, details, request))
 
 
-class _Done:
+class _CallEnd:
     """Hears of the end of a call from the channel, also where nobody reads on."""
 
     def __init__(self, stream: ResponseStream) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from antipode._diagnostics.history.recorder import GONE, Changed, value_digest
+from antipode._diagnostics.history.recorder import GONE, KeyChange, value_digest
 from antipode._propagation.at_rest import lineage_at_rest, lineage_unscoped, text_at_rest
 from antipode._scope.scope import current_scope
 from antipode._store.read import ReadValue, WrappedClient
@@ -113,7 +113,7 @@ class Client:
         beside = self._text_beside() if self._joined.options.rest == "field" else ""
         with self._joined.writing(key) as write:
             if write.noted is not None:
-                write.noted.changes([Changed(key, self._digest(key, value))])
+                write.noted.changes([KeyChange(key, self._digest(key, value))])
             try:
                 version = self._store.write(self._node, key, value, beside)
             except PermissionError:

@@ -15,7 +15,7 @@ from uuid import uuid4
 from antipode._model.errors import ConfigurationError
 from antipode._model.write_id import Opaque, Ordered, Version
 from antipode._store.hybrid_clock import HybridClock
-from antipode.memory.monkey import Choose, Monkey, Seeded, StaleRead
+from antipode.memory.monkey import Choose, Monkey, SeededChoice, StaleRead
 from antipode.memory.node import Cell, Entry, Node, Versions, Watcher
 
 MARK_PERIOD_S: Final = 1.0
@@ -49,7 +49,7 @@ class ReplicatedLog:
             raise ConfigurationError(f"seed={seed}: want monkey=True with it", code="AP501")
         self.name = name
         self.versions = versions
-        self._monkey = Monkey(Seeded(seed, regions) if monkey is True else monkey) if monkey else None
+        self._monkey = Monkey(SeededChoice(seed, regions) if monkey is True else monkey) if monkey else None
         self._clock = HybridClock()
         self._answers_lost = False
         self._rows: list[tuple[float, bytes]] = []

@@ -44,7 +44,7 @@ class SplitMix64:
         return mixed ^ (mixed >> 31)
 
 
-class Seeded:
+class SeededChoice:
     """Chooses by a seed: the same calls have the same answers, whatever is read in other regions (MONKEY-8)."""
 
     def __init__(self, seed: int, regions: Sequence[str]) -> None:

@@ -12,13 +12,13 @@ from typing import Any, NoReturn, TypeVar
 
 from antipode._base import logs
 from antipode._base.background import Background, Bell
-from antipode._base.bounded import Recent
+from antipode._base.bounded import BoundedMap
 from antipode._base.call_site import call_site, skip_packages
 from antipode._base.observers import events
 from antipode._base.otel_context import current_context, hold
 from antipode._base.settings import settings_generation
 from antipode._diagnostics.dryrun.followed_reads import quietly
-from antipode._diagnostics.history.recorder import GONE, THERE, Changed, note_write, noting, value_digest
+from antipode._diagnostics.history.recorder import GONE, THERE, KeyChange, note_write, noting, value_digest
 from antipode._engine.poller import is_connected
 from antipode._engine.waiting import LOOK_S
 from antipode._model import display, wire
@@ -26,14 +26,14 @@ from antipode._model.errors import ConfigurationError
 from antipode._model.verdict import NOT_YET, VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode._model.wire import MAX_COUNTER, is_hashed
 from antipode._propagation.at_rest import lineage_at_rest, lineage_beside, lineage_unscoped, text_at_rest
-from antipode._propagation.questions import Asking, Questions, join_message
+from antipode._propagation.questions import OpenQuestion, Questions, join_message
 from antipode._scope.context import scope_in
 from antipode._scope.lost_writes import begun_outside
 from antipode._scope.pending_write import PendingWrite, current_task, noted_site, notes_sites
 from antipode._scope.reading import Reading, current_reading, reading_in
 from antipode._store.branch_table import BranchTable
 from antipode._store.contract import Capabilities, Server, ServerSource, Shim, Store, Watch
-from antipode._store.envelope import Opened, close_envelope, open_envelope
+from antipode._store.envelope import OpenedEnvelope, close_envelope, open_envelope
 from antipode._store.epochs import judge_position
 from antipode._store.hybrid_clock import NODE_BITS, PLACE_BITS, HybridClock, place_number, seconds_of
 from antipode._store.read import PLAIN, Keys, Read, ReadValue, WrappedClient
@@ -51,23 +51,23 @@ __all__ = [
     "PLAIN",
     "THERE",
     "VISIBLE",
-    "Asking",
     "Background",
     "Bell",
+    "BoundedMap",
     "BranchTable",
     "Capabilities",
-    "Changed",
     "Direction",
     "HybridClock",
+    "KeyChange",
     "Keys",
-    "Opened",
+    "OpenQuestion",
+    "OpenedEnvelope",
     "PendingWrite",
     "Purpose",
     "Questions",
     "Read",
     "ReadValue",
     "Reading",
-    "Recent",
     "Replicas",
     "Server",
     "ServerSource",

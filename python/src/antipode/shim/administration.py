@@ -113,7 +113,7 @@ class Administration(Protocol):
 
 
 @runtime_checkable
-class Adopting(Protocol):
+class MarkAdopter(Protocol):
     """Of shims whose marks name the system that made them: a copy's marks count after they were adopted (EPOCH-22)."""
 
     def adopt(self, url: str, epoch: str, /) -> None:
@@ -121,7 +121,7 @@ class Adopting(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class InitRequest:
     """What `antipode init STORE --at URL [--user NAME] [--set WORD=VALUE]…` was asked to prepare."""
 
     store: str
@@ -152,14 +152,14 @@ class Step:
 
 
 @runtime_checkable
-class Preparing(Protocol):
+class StorePreparer(Protocol):
     """Of shims whose stores need anything first: what `antipode init` prints, and runs with `--run`."""
 
     @property
     def preparation_options(self) -> Mapping[str, str]:
         """The words that `--set WORD=VALUE` may give, each with what it means: `{"table": "add a column for …"}`."""
 
-    def preparations(self, url: str, wanted: Wanted, /) -> Sequence[Step]:
+    def preparations(self, url: str, wanted: InitRequest, /) -> Sequence[Step]:
         """The steps, in the order in which they are done; empty where nothing is needed.
 
         Asks no server: the list is also for administrators who run it by hand, on servers that nobody here can reach.

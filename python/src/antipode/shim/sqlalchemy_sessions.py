@@ -44,7 +44,7 @@ def follow(recorder: Any, store: str) -> None:
         event.listen(Session, "after_transaction_end", _ended)
 
 
-class _Followed:
+class _SessionUse:
     """A session in a transaction: the scopes that use it, with what is pending in them because of it."""
 
     def __init__(self, session: Session) -> None:
@@ -130,17 +130,17 @@ class _Followed:
         scope.begin(write)
 
 
-class _Following:
+class _OpenSessions:
     """The sessions of this process that are in transactions: a look at a scope meets its own alone."""
 
     def __init__(self) -> None:
-        self._all: set[_Followed] = set()
-        self._by_scope: weakref.WeakKeyDictionary[Scope, set[_Followed]] = weakref.WeakKeyDictionary()
-        self._by_task: dict[int, set[_Followed]] = {}
+        self._all: set[_SessionUse] = set()
+        self._by_scope: weakref.WeakKeyDictionary[Scope, set[_SessionUse]] = weakref.WeakKeyDictionary()
+        self._by_task: dict[int, set[_SessionUse]] = {}
         self._lock = threading.RLock()  # taken behind a session's own
         self._due = _FEW
 
-    def add(self, followed: _Followed, scope: Scope | None, tasks: Iterable[int]) -> None:
+    def add(self, followed: _SessionUse, scope: Scope | None, tasks: Iterable[int]) -> None:
         """Keep one by the scope and the tasks that use it; as they grow, those that nobody has any more go."""
         with self._lock:
             self._all.add(followed)
@@ -155,7 +155,7 @@ class _Following:
         for each in over:
             each.over()
 
-    def drop(self, followed: _Followed, scopes: Iterable[Scope], tasks: Iterable[int]) -> None:
+    def drop(self, followed: _SessionUse, scopes: Iterable[Scope], tasks: Iterable[int]) -> None:
         """Forget one."""
         with self._lock:
             self._all.discard(followed)
@@ -179,7 +179,7 @@ class _Following:
             followed.look(scope)
 
 
-_following = _Following()
+_following = _OpenSessions()
 _stores: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 _store_names: tuple[str, ...] = ()
 """All of them: another thread may wrap an engine while one looks."""
@@ -188,7 +188,7 @@ _store_names: tuple[str, ...] = ()
 def _after_fork() -> None:
     """In the child: no session is used by a scope (SCOPE-13), and a thread that is not here may have held a lock."""
     global _following
-    _following = _Following()
+    _following = _OpenSessions()
 
 
 if hasattr(os, "register_at_fork"):
@@ -199,8 +199,8 @@ def _look(scope: Scope) -> None:
     _following.look(scope)
 
 
-def _followed(session: Session) -> _Followed | None:
-    followed: _Followed | None = session.info.get(_KEY)
+def _followed(session: Session) -> _SessionUse | None:
+    followed: _SessionUse | None = session.info.get(_KEY)
     if followed is None or followed.session() is not session:  # another session's `info` was copied
         return None
     return followed if followed.process is _following else None
@@ -209,7 +209,7 @@ def _followed(session: Session) -> _Followed | None:
 def _begun(session: Session, *_: Any) -> None:
     followed = _followed(session)
     if followed is None:
-        followed = session.info[_KEY] = _Followed(session)
+        followed = session.info[_KEY] = _SessionUse(session)
     followed.use()
 
 

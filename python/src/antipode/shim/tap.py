@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from antipode._base import logs
-from antipode._base.bounded import Recent
+from antipode._base.bounded import BoundedMap
 from antipode._model.errors import UnfitStoreError
 from antipode._model.verdict import VISIBLE, Visibility, not_yet, unproven
 from antipode._model.write_id import Opaque, WriteId
@@ -39,7 +39,7 @@ __all__ = [
 _MOST_WANTED: Final = 10_000
 
 
-class Marks(Recent[str, None]):
+class Marks(BoundedMap[str, None]):
     """The last so many marks that were seen."""
 
     def add(self, mark: str) -> None:

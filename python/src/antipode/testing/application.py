@@ -74,26 +74,26 @@ class HereApplication(Application):
     def configure(self, timeout: float) -> None:
         configure(timeout=timeout)
 
-    def enter(self, text: str = "") -> _Entered:
-        return _Entered(Lineage.deserialize(text) if text else Lineage())
+    def enter(self, text: str = "") -> _EnteredScope:
+        return _EnteredScope(Lineage.deserialize(text) if text else Lineage())
 
-    def run(self, entered: _Entered, call: Callable[..., T], *values: Any) -> T:
+    def run(self, entered: _EnteredScope, call: Callable[..., T], *values: Any) -> T:
         return entered.context.run(call, *values)
 
-    def leave(self, entered: _Entered) -> str:
+    def leave(self, entered: _EnteredScope) -> str:
         return entered.context.run(entered.opened.outgoing).serialize()
 
-    def end(self, entered: _Entered) -> None:
+    def end(self, entered: _EnteredScope) -> None:
         entered.context.run(entered.block.__exit__, None, None, None)
 
-    def look(self, entered: _Entered) -> Judgement:
+    def look(self, entered: _EnteredScope) -> Judgement:
         return entered.context.run(_judge, None, 0.0)
 
     def judge(self, text: str, timeout: float = 0.0) -> Judgement:
         return _judge(Lineage.deserialize(text), timeout)
 
 
-class _Entered:
+class _EnteredScope:
     """A scope, and the context in which it is current."""
 
     def __init__(self, lineage: Lineage) -> None:

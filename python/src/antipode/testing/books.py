@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-__all__ = ["Books", "Item"]
+__all__ = ["Item", "Oracle"]
 
 Item = tuple[str, str]
 """A store and a key."""
 
 
 @dataclass
-class Books:
+class Oracle:
     """Every write's number with the writes before it, and every read that returned less than its reader depended on."""
 
     before: dict[int, frozenset[int]] = field(default_factory=dict)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-__all__ = ["Driven"]
+__all__ = ["BlockingProxy"]
 
 
-class Driven:
+class BlockingProxy:
     """A client, or what it gave: each call runs on the loop, in the caller's context, until it is done."""
 
     _client: Any
@@ -51,7 +51,7 @@ class Driven:
         if inspect.isawaitable(value) and not _is_of_asyncio(value.__class__):
             return self._driven(self._loop.run_until_complete(_wait(value)))
         if _is_of_asyncio(value.__class__) or inspect.isroutine(value) or hasattr(value, "__aiter__"):
-            return Driven(value, self._loop)
+            return BlockingProxy(value, self._loop)
         return value
 
 
@@ -66,4 +66,4 @@ async def _wait(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    return value._client if isinstance(value, Driven) else value
+    return value._client if isinstance(value, BlockingProxy) else value

@@ -149,7 +149,7 @@ class FailoverDriver(ABC):
 
 
 @dataclass
-class Written:
+class FailoverWrite:
     """One write: its key and value, and the lineage that it left."""
 
     key: str
@@ -205,7 +205,7 @@ class _Run:
         self.chance = random.Random(seed)
         self.seed = seed
         self.tally = tally
-        self.written: list[Written] = []
+        self.written: list[FailoverWrite] = []
         found = next(store for store in stores() if store.name == driver.name).servers()
         self.servers: dict[str, Server] = {}
         for name in driver.servers:
@@ -234,7 +234,7 @@ class _Run:
 
     def write_at(self, server: str) -> None:
         number = len(self.written)
-        one = Written(f"w-{number}", f"{self.seed}-{number}", EMPTY)
+        one = FailoverWrite(f"w-{number}", f"{self.seed}-{number}", EMPTY)
         with scope() as opened:
             self.driver.write(server, one.key, one.value)
             one.lineage = opened.lineage
@@ -314,9 +314,9 @@ class _Run:
 
     # Judging
 
-    def across(self, *, lose: bool) -> _Parked:
+    def across(self, *, lose: bool) -> _ParkedBarriers:
         """Barriers parked across a promotion, on what was written last."""
-        return _Parked(self, self.written[-3:], 2.0 if lose else 3.0)
+        return _ParkedBarriers(self, self.written[-3:], 2.0 if lose else 3.0)
 
     def judge_some(self) -> None:
         if not self.written:
@@ -326,7 +326,7 @@ class _Run:
         for one in chosen.values():
             self.judge(one, name, self.chance.choice([0.05, 0.2]))
 
-    def judge(self, one: Written, name: str, timeout: float) -> Verdict | None:
+    def judge(self, one: FailoverWrite, name: str, timeout: float) -> Verdict | None:
         """Judges one write at one server, and looks at once whether it is there."""
         if not one.lineage.of_store(self.driver.name):
             return None
@@ -366,10 +366,10 @@ class _Run:
         self.tally.runs += 1
 
 
-class _Parked:
+class _ParkedBarriers:
     """Barriers that wait while something is done to the servers: at each server, for each of some writes."""
 
-    def __init__(self, played: _Run, written: Sequence[Written], timeout: float) -> None:
+    def __init__(self, played: _Run, written: Sequence[FailoverWrite], timeout: float) -> None:
         self.played, self.timeout = played, timeout
         self.threads = [
             threading.Thread(target=self._wait, args=(one, name), daemon=True)
@@ -378,7 +378,7 @@ class _Parked:
             if one.lineage.of_store(played.driver.name)
         ]
 
-    def _wait(self, one: Written, name: str) -> None:
+    def _wait(self, one: FailoverWrite, name: str) -> None:
         began = time.monotonic()
         verdict = self.played.servers[name].wait_for(one.lineage, self.timeout).verdict
         took = time.monotonic() - began
@@ -395,7 +395,7 @@ class _Parked:
                     return
                 time.sleep(0.01)
 
-    def __enter__(self) -> _Parked:
+    def __enter__(self) -> _ParkedBarriers:
         for thread in self.threads:
             thread.start()
         return self

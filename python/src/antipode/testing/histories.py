@@ -24,7 +24,7 @@ from antipode.check.history.operations import INITIAL, History, Kind, Operation
 from antipode.check.history.reading import read_history
 from antipode.messages import HEADER, message_scope, outgoing_message
 
-__all__ = ["Books", "Hands", "judge", "judged", "lines", "play"]
+__all__ = ["Hands", "HistoryOracle", "judge", "judged", "lines", "play"]
 
 
 def lines(folder: Path, *kinds: str) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ class Hands:
 
 
 @dataclass
-class Books:
+class HistoryOracle:
     """What really happened: every write with the writes before it, and every read with what it returned."""
 
     writes: list[tuple[str, str | None]] = field(default_factory=list)
@@ -85,14 +85,14 @@ class Books:
             past |= {found} | self.before[found]
 
 
-def play(seed: int, hands: Hands, *, barriers: bool, requests: int = 12) -> Books:
+def play(seed: int, hands: Hands, *, barriers: bool, requests: int = 12) -> HistoryOracle:
     """Plays the run in one thread: two requests at a time, by turns; each writes, then sends a message to a reader.
 
     `ANTIPODE_HISTORY` is set by the caller. With `barriers` each reader passes one first; without, the replica lags,
     first of all and then by chance.
     """
     antipode.configure(auto_merge=True)
-    chance, books = random.Random(seed), Books()
+    chance, books = random.Random(seed), HistoryOracle()
     left = [_request(random.Random(chance.random()), hands, books, barriers) for _ in range(requests)]
     running: list[tuple[contextvars.Context, Iterator[None]]] = []
     if not barriers:
@@ -109,7 +109,7 @@ def play(seed: int, hands: Hands, *, barriers: bool, requests: int = 12) -> Book
     return books
 
 
-def _request(own: random.Random, hands: Hands, books: Books, barriers: bool) -> Iterator[None]:
+def _request(own: random.Random, hands: Hands, books: HistoryOracle, barriers: bool) -> Iterator[None]:
     past: set[int] = set()
     with antipode.scope():
         for _ in range(own.randint(1, 4)):
@@ -128,7 +128,7 @@ def _request(own: random.Random, hands: Hands, books: Books, barriers: bool) -> 
             books.read(key, hands.read_there(key), past)
 
 
-def _operate(own: random.Random, hands: Hands, books: Books, past: set[int]) -> None:
+def _operate(own: random.Random, hands: Hands, books: HistoryOracle, past: set[int]) -> None:
     key, deletes = own.choice(hands.keys), hands.delete is not None and own.random() < 0.3
     if deletes or own.random() < 0.3:
         there = hands.read(key)
@@ -142,7 +142,7 @@ def _operate(own: random.Random, hands: Hands, books: Books, past: set[int]) -> 
         books.wrote(key, value, past)
 
 
-def judge(books: Books, folder: Path) -> tuple[History, Decision, int]:
+def judge(books: HistoryOracle, folder: Path) -> tuple[History, Decision, int]:
     """The history with the verdict, and how many of its reads it attributes.
 
     Raises AssertionError where a read is attributed to a write that it did not return.

@@ -12,7 +12,7 @@ from antipode._diagnostics.dryrun import counts, following, records, repeats
 from antipode._facade.configuration import configure
 
 
-class Recorded:
+class DryRunRecording:
     """Dry-run into a folder, with every read followed; what came of it."""
 
     def __init__(self, folder: Path, *, sample: float = 1.0) -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 from activemq_regions import TAP, Region
-from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
+from antipode.shim.administration import (
+    Administration,
+    InitRequest,
+    Level,
+    StorePreparer,
+    administration_of,
+    found_shims,
+)
 from antipode_activemq import ActiveMQShim
 
 
@@ -40,10 +47,12 @@ def test_there_are_no_epochs() -> None:
 
 
 def test_init_prints_lines_of_the_brokers_configuration() -> None:
-    shim: Preparing = ActiveMQShim
-    assert isinstance(shim, Preparing)
-    assert shim.preparations("stomp://broker", Wanted("notifications", None, {})) == []
-    steps = shim.preparations("stomp://broker", Wanted("notifications", None, {"queue": "orders", "group": "apps"}))
+    shim: StorePreparer = ActiveMQShim
+    assert isinstance(shim, StorePreparer)
+    assert shim.preparations("stomp://broker", InitRequest("notifications", None, {})) == []
+    steps = shim.preparations(
+        "stomp://broker", InitRequest("notifications", None, {"queue": "orders", "group": "apps"})
+    )
     assert {step.tool for step in steps} == {"activemq.xml"}
     assert not [step for step in steps if step.run is not None], "no client of messages can do any of it"
     text = "\n".join(step.text for step in steps)

@@ -15,7 +15,7 @@ from antipode import Lineage, Ordered, Verdict, WriteId
 from antipode._model.wire import MAX_COUNTER
 from antipode._store.hybrid_clock import NODE_BITS, HybridClock, place_number
 from antipode_dynamodb.attributes import identity_of, place_of
-from antipode_dynamodb.guarding import Failure, Guarded, Kind
+from antipode_dynamodb.guarding import Failure, GuardedAction, Kind
 from antipode_dynamodb.guarding import judge as judge_failure
 from antipode_dynamodb.shim import judge
 from antipode_dynamodb.tables import Table
@@ -298,7 +298,7 @@ def test_a_version_that_is_there_already_is_our_own_after_a_lost_answer_alone() 
     """SHIM-29: another writer's has its place otherwise."""
     version = HybridClock(place=1).next()
     table = Table(TABLE, ("id",), None, stream=True, regions=(), showing=frozenset(), lasting=True)
-    action = Guarded(Kind.UPDATE, {"Key": key("k")}, table, version, "", chain=version - 1)
+    action = GuardedAction(Kind.UPDATE, {"Key": key("k")}, table, version, "", chain=version - 1)
     there = {**key("k"), "_apv": {"N": str(version)}, "_ape": {"N": str(version - 1)}}
     assert judge_failure(action, there, repeated=True)[0] is Failure.DONE
     assert judge_failure(action, there, repeated=False)[0] is Failure.OURS
@@ -350,7 +350,7 @@ def test_what_gave_up_its_condition_is_of_no_chain() -> None:
     first, version = clock.next(), clock.next()
     table = Table(TABLE, ("id",), "_apx", stream=True, regions=(), showing=frozenset(), lasting=True)
     params = {"Key": key("k"), "UpdateExpression": "SET a = :a", "ConditionExpression": "attribute_not_exists(id)"}
-    action = Guarded(Kind.UPDATE, params, table, version, "", chain=first).given_up()
+    action = GuardedAction(Kind.UPDATE, params, table, version, "", chain=first).given_up()
     there = {**key("k"), "_apv": {"N": str(first)}, "_apx": {"N": "1"}}
     failure, again = judge_failure(action, there, repeated=False)
     assert failure is Failure.OURS

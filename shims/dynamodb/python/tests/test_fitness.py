@@ -13,7 +13,7 @@ import boto3
 import pytest
 from antipode import Verdict
 from antipode._model.errors import ConfigurationError, UnfitStoreError
-from antipode.shim.administration import Level, Wanted
+from antipode.shim.administration import InitRequest, Level
 from antipode_dynamodb import DynamoDbShim
 from antipode_dynamodb.plain import for_questions
 from antipode_lab.stores.dynamodb import ACCESS_KEY
@@ -196,13 +196,13 @@ def test_doctor_and_init(posts: Posts) -> None:
     assert "sorted: time to live by expires, which tombstones set too" in findings
     nobody = DynamoDbShim.diagnose("dynamodb+http://a:b@127.0.0.1:9/eu-west-3")
     assert [finding.level for finding in nobody] == [Level.UNKNOWN]
-    steps = DynamoDbShim.preparations(address, Wanted("blog-posts", options={"table": "posts, lasting"}))
+    steps = DynamoDbShim.preparations(address, InitRequest("blog-posts", options={"table": "posts, lasting"}))
     assert [step.tool for step in steps] == ["aws", "aws", "aws iam", "aws iam"]
     assert steps[0].run is not None
     assert steps[0].run() == "there already, by _apx"
     assert "table/lasting" in steps[3].text
     posts.lab.create_table("prepared", time_to_live=None)
-    [step, _] = DynamoDbShim.preparations(address, Wanted("prepared"))
+    [step, _] = DynamoDbShim.preparations(address, InitRequest("prepared"))
     assert step.run is not None
     assert step.run() == "enabled"
     antipode_dynamodb.wrap(posts.plain["b1"], store="prepared", tombstones=False)

@@ -8,7 +8,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode._model.wire import hashed_key
-from antipode.testing.recorded import Recorded
+from antipode.testing.recorded import DryRunRecording
 from antipode_dynamodb.hiding import _may_be_in
 from antipode_dynamodb.tables import Tables
 from botocore.exceptions import ClientError
@@ -17,7 +17,7 @@ from dynamodb_regions import STORE, TABLE, Posts, item, key
 
 def test_an_item_that_has_not_come_is_stale_by_a_repeat(posts: Posts, tmp_path: Path) -> None:
     """REC-6, REC-12, REC-14; a query does not say which keys it reads, and is behind."""
-    recorded = Recorded(tmp_path)
+    recorded = DryRunRecording(tmp_path)
     posts.lab.partition("b1")
     reader = posts.wrapped["b1"]
     with antipode.scope():
@@ -39,7 +39,7 @@ def test_an_older_version_is_stale_by_its_own_version(posts: Posts, tmp_path: Pa
     """REC-14: the item carries it, exactly."""
     posts.write("k")
     assert antipode.barrier(posts.write("k"), timeout=30).satisfied
-    recorded = Recorded(tmp_path)
+    recorded = DryRunRecording(tmp_path)
     posts.lab.partition("b1")
     with antipode.scope():
         posts.wrapped["a"].put_item(TableName=TABLE, Item=item("k"))
@@ -55,7 +55,7 @@ def test_the_applications_connections_and_time_are_its_own(
     posts: Posts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REC-13, REC-14: what is read again has a connection of ours, with one attempt and a short deadline."""
-    recorded = Recorded(tmp_path)
+    recorded = DryRunRecording(tmp_path)
     posts.lab.partition("b1")
     reader = posts.wrapped["b1"]
     session = reader._endpoint.http_session
@@ -98,7 +98,7 @@ def test_a_table_that_may_not_be_asked_for_is_not_asked_for_more_often(
         return len(asked)
 
     plain = times()
-    Recorded(tmp_path)
+    DryRunRecording(tmp_path)
     assert times() == plain
 
 

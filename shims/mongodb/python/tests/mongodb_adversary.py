@@ -17,7 +17,7 @@ import antipode_mongodb
 import pymongo
 from antipode._store.hybrid_clock import HybridClock
 from antipode.testing.adversary import Stage
-from antipode.testing.driven import Driven
+from antipode.testing.driven import BlockingProxy
 from antipode_lab.stores.mongodb import MongoStore
 from antipode_mongodb import tombstones, writing
 from mongodb_regions import DATABASE
@@ -168,7 +168,7 @@ class MongoStage(Stage):
         if not plain:
             replicas = [self.lab.mongo_url(name) for name in self.replicas]
             client = antipode_mongodb.wrap(client, store=self.name, replicas=replicas, **options)
-        return Driven(client, self._loop) if self.is_of_asyncio else client
+        return BlockingProxy(client, self._loop) if self.is_of_asyncio else client
 
     def open(self, kind: int, *, plain: bool = False) -> Any:
         return self._clients[plain]
@@ -190,7 +190,7 @@ class MongoStage(Stage):
 
     def tell(self, result: Any) -> str:
         for words in (("matched_count", "upserted_id"), ("deleted_count",), ("inserted_ids",), ("inserted_id",)):
-            if hasattr(result, words[0]) and not isinstance(result, Driven):
+            if hasattr(result, words[0]) and not isinstance(result, BlockingProxy):
                 return super().tell([getattr(result, word, None) for word in words])
         return re.sub(r", full error.*", "", super().tell(result), flags=re.DOTALL)
 

@@ -12,7 +12,7 @@ import pymongo
 import pytest
 from antipode._diagnostics.dryrun import records
 from antipode.testing import isolated
-from antipode.testing.recorded import Recorded
+from antipode.testing.recorded import DryRunRecording
 from antipode_mongodb.flavour import counter_of
 from bson.timestamp import Timestamp
 from fake_mongod import SET_ID, FakeMongod
@@ -23,7 +23,7 @@ from pymongo import AsyncMongoClient
 def test_reads_of_a_server_that_lags_are_found(posts: Posts, name: str, tmp_path: Path) -> None:
     """REC-6, REC-12, REC-13: nothing waits, also where a read would."""
     reader = posts.wrap(posts.lab.client("b1"), wait_on_read=True, timeout=30.0)[DATABASE]["posts"]
-    recorded = Recorded(tmp_path)
+    recorded = DryRunRecording(tmp_path)
     posts.lab.partition("b1")
     with antipode.scope():
         posts.posts.insert_one({"_id": name, "v": 1})
@@ -46,7 +46,7 @@ def test_reads_of_a_server_that_lags_are_found(posts: Posts, name: str, tmp_path
 def test_at_the_end_of_the_process_it_is_behind(posts: Posts, name: str, tmp_path: Path) -> None:
     """REC-15."""
     reader = posts.wrap(posts.lab.client("b1"))[DATABASE]["posts"]
-    recorded = Recorded(tmp_path)
+    recorded = DryRunRecording(tmp_path)
     posts.lab.partition("b1")
     with antipode.scope():
         posts.posts.insert_one({"_id": name, "v": 1})
@@ -69,7 +69,7 @@ def test_it_is_the_member_that_answered_that_was_behind(reads_at: str, is_async:
             each.more["count"] = lambda _: {"n": 0, "ok": 1.0}
         primary.now = primary.committed = Timestamp(1_800_000_000, 9)
         other = secondary if reads_at == "primary" else primary
-        recorded = Recorded(tmp_path)
+        recorded = DryRunRecording(tmp_path)
         seeds = ",".join(f"127.0.0.1:{each.port}" for each in members)
         url = f"mongodb://{seeds}/?replicaSet=rs0&readPreference={reads_at}"
         wanted = antipode.WriteId.position(STORE, str(SET_ID), counter_of(primary.committed))

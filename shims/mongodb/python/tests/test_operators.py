@@ -7,7 +7,7 @@ import antipode_mongodb
 import pytest
 from antipode import Verdict
 from antipode._model.errors import ConfigurationError, UnfitStoreError
-from antipode.shim.administration import Level, Wanted
+from antipode.shim.administration import InitRequest, Level
 from antipode_mongodb import MongoShim
 from antipode_mongodb.targets import target_of
 from fake_mongod import SET_ID, FakeMongod
@@ -24,7 +24,7 @@ def test_what_doctor_finds_missing_is_gone_once_init_was_run(posts: Posts, name:
     assert missing.level is Level.UNPROVEN
     with pytest.raises(UnfitStoreError, match="createIndex"):
         posts.wrap(posts.plain["a"][fresh], tombstones=True)
-    [make, grant] = MongoShim.preparations(url, Wanted(STORE, "bob", {"database": fresh}))
+    [make, grant] = MongoShim.preparations(url, InitRequest(STORE, "bob", {"database": fresh}))
     assert make.text == missing.cure
     assert make.run is not None
     assert grant.run is not None
@@ -38,7 +38,7 @@ def test_what_doctor_finds_missing_is_gone_once_init_was_run(posts: Posts, name:
         collection.insert_one({"_id": name})
         collection.delete_one({"_id": name})
     assert posts.verdict(scope.lineage) is Verdict.VISIBLE
-    [there, _] = MongoShim.preparations(posts.lab.mongo_url("b1"), Wanted(STORE, None, {"database": BARE}))
+    [there, _] = MongoShim.preparations(posts.lab.mongo_url("b1"), InitRequest(STORE, None, {"database": BARE}))
     assert there.run is not None
     with pytest.raises(ValueError, match="name the primary"):
         there.run()

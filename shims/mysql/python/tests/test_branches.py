@@ -12,7 +12,7 @@ from antipode._model.branch_ids import BRANCHES, BranchId
 from antipode._model.errors import ConfigurationError
 from antipode._model.result import BarrierResult
 from antipode._store.branch_table import CLOSED
-from antipode.shim.administration import Finding, Level, Wanted
+from antipode.shim.administration import Finding, InitRequest, Level
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores._sql_store import SqlStore
@@ -23,7 +23,7 @@ from sql_regions import STORE, Posts, make_table, until
 
 def make_branches(lab: SqlStore) -> None:
     """What `antipode init --set branches=yes` makes, run as it says."""
-    for step in MySQLShim.preparations(lab.url(lab.primary), Wanted(STORE, options={"branches": "yes"})):
+    for step in MySQLShim.preparations(lab.url(lab.primary), InitRequest(STORE, options={"branches": "yes"})):
         if "GRANT" not in step.text:
             assert step.run is not None
             step.run()
@@ -151,7 +151,7 @@ def test_doctor_says_that_a_login_may_only_read_the_rows(rows: Posts) -> None:
     assert "INSERT command denied" in found.what
     after = lab.run("a", "SELECT @@GLOBAL.gtid_executed" if lab.kind == "mysql" else "SELECT @@GLOBAL.gtid_binlog_pos")
     assert before == after
-    steps = MySQLShim.preparations(lab.url("a"), Wanted(STORE, "looker", {"branches": "yes"}))
+    steps = MySQLShim.preparations(lab.url("a"), InitRequest(STORE, "looker", {"branches": "yes"}))
     for step in steps:
         assert step.run is not None
         step.run()

@@ -12,7 +12,7 @@ import antipode
 import pytest
 from antipode._diagnostics.dryrun import records
 from antipode._diagnostics.dryrun.followed_reads import FollowedRead
-from antipode.testing.recorded import Recorded
+from antipode.testing.recorded import DryRunRecording
 from sql_regions import Posts, until
 
 pytestmark = pytest.mark.parametrize("client", ["pymysql", "connector", "aio"])
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.parametrize("client", ["pymysql", "connector", "aio"])
 def test_reads_of_a_replica_that_lags_are_found(any_posts: Posts, client: str, tmp_path: Path) -> None:
     """REC-6, REC-12, REC-13: also where a read would wait, which none does here; nothing is asked beside it."""
     reader = any_posts.wrap(any_posts.open(client, "b1", autocommit=True), wait_on_read=True, timeout=30.0)
-    recorded, key = Recorded(tmp_path), f"followed-{uuid4().hex}"
+    recorded, key = DryRunRecording(tmp_path), f"followed-{uuid4().hex}"
     any_posts.lab.partition("b1")
     with antipode.scope(any_posts.write(key)), closing(reader.cursor()) as cursor:
         cursor.execute("SELECT body FROM posts WHERE id = %s", (key,))
@@ -42,7 +42,7 @@ def test_reads_of_a_replica_that_lags_are_found(any_posts: Posts, client: str, t
 def test_at_the_end_of_the_process_it_is_behind(any_posts: Posts, client: str, tmp_path: Path) -> None:
     """REC-15."""
     reader = any_posts.wrap(any_posts.open(client, "b1", autocommit=True))
-    recorded, key = Recorded(tmp_path), f"end-{uuid4().hex}"
+    recorded, key = DryRunRecording(tmp_path), f"end-{uuid4().hex}"
     any_posts.lab.partition("b1")
     try:
         with antipode.scope(any_posts.write(key)), closing(reader.cursor()) as cursor:
@@ -61,7 +61,7 @@ def test_the_server_is_looked_at_when_the_reply_has_come(
 ) -> None:
     """REC-13: what arrived while the read was under way was there for it. The read waits behind a locked table."""
     reader = any_posts.wrap(any_posts.open(client, "b1", autocommit=True))
-    recorded, unlocked, looked = Recorded(tmp_path), threading.Event(), []
+    recorded, unlocked, looked = DryRunRecording(tmp_path), threading.Event(), []
     over = FollowedRead.over
 
     def looking(followed: FollowedRead, *args: Any, **options: Any) -> None:

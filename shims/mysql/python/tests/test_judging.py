@@ -9,15 +9,15 @@ from antipode._model.errors import ConfigurationError
 from antipode._model.verdict import Verdict
 from antipode._model.write_id import Opaque, Ordered, WriteId
 from antipode_mysql.gtids import State, parse_epoch, places
-from antipode_mysql.judging import Seen, judge, waited_for
+from antipode_mysql.judging import ServerState, judge, waited_for
 from antipode_mysql.targets import target_of
 
 
-def seen(state: str, place: str = "", server_id: int = 9, unfit: str = "") -> Seen:
-    return Seen(State(state), places(place), server_id, unfit)
+def seen(state: str, place: str = "", server_id: int = 9, unfit: str = "") -> ServerState:
+    return ServerState(State(state), places(place), server_id, unfit)
 
 
-def verdict(position: str, at: Seen, *, idle: bool = False) -> Verdict:
+def verdict(position: str, at: ServerState, *, idle: bool = False) -> Verdict:
     domain, server, sequence = position.split("-")
     write_id = WriteId.position("s", f"{domain}-{server}", int(sequence))
     return judge(write_id, at, lambda: idle).verdict
@@ -59,7 +59,7 @@ def test_an_unfit_server_proves_nothing() -> None:
 
 
 def test_what_an_operator_settled_is_there() -> None:
-    at = Seen(State("0-2-10"), places("0-2-10"), 9, "", {"0-1": 2**64 - 1})
+    at = ServerState(State("0-2-10"), places("0-2-10"), 9, "", {"0-1": 2**64 - 1})
     assert verdict("0-1-12", at) is Verdict.VISIBLE
     assert at.proved() == {"0-1": 2**64 - 1, "0-2": 10}
 
@@ -67,7 +67,7 @@ def test_what_an_operator_settled_is_there() -> None:
 @pytest.mark.parametrize(("state", "server_id"), [("0-1-10", 9), ("0-2-8,0-1-10", 9), ("0-2-10", 1)])
 def test_what_another_system_s_operator_settled_is_not(state: str, server_id: int) -> None:
     """EPOCH-22: the table came with a dump, and here a server with that very id is written now."""
-    at = Seen(State(state), places(state), server_id, "", {"0-1": 2**64 - 1})
+    at = ServerState(State(state), places(state), server_id, "", {"0-1": 2**64 - 1})
     assert verdict("0-1-12", at) is not Verdict.VISIBLE
     assert at.proved().get("0-1", 0) <= 10
 

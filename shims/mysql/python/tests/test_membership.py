@@ -8,7 +8,7 @@ import pytest
 from antipode._model.verdict import Verdict
 from antipode._model.write_id import Opaque, Ordered, WriteId
 from antipode.shim import Visibility
-from antipode_mysql.flavour import Wanted, answer_of
+from antipode_mysql.flavour import WantedPosition, answer_of
 from antipode_mysql.gtid_sets import GtidSet, epoch_of, is_epoch, owned
 from antipode_mysql.membership import Members, look
 from antipode_mysql.mysql import MYSQL
@@ -132,7 +132,7 @@ def test_a_number_that_mysql_never_gives_is_not_waited_for(number: int) -> None:
     ids = [WriteId.position("s", EA, number), WriteId.position("s", EA, 2**63 - 2)]
     answers = [seen.judge(write_id, lambda: True) for write_id in ids]
     assert [answer.verdict for answer in answers] == [Verdict.UNPROVEN, Verdict.NOT_YET]
-    assert seen.waited_for(ids, answers) == Wanted(A, 2**63 - 2)
+    assert seen.waited_for(ids, answers) == WantedPosition(A, 2**63 - 2)
     assert seen.waited_for(ids[:1], answers[:1]) is None
 
 
@@ -157,10 +157,10 @@ def test_the_server_s_wait_is_for_what_can_come_and_not_for_what_is_lost() -> No
     seen = at(f"{A}:1-7,{B}:1-2", before=at(f"{A}:1-7,{B}:1"))
     ids = [WriteId.position("s", *each) for each in ((EA, 8), (EB, 9), (EB, 5), (EC, 1))]
     answers = [seen.judge(write_id, lambda: True) for write_id in ids]
-    assert seen.waited_for(ids, answers) == Wanted(B, 5)
-    assert seen.waited_for(ids[:1], answers[:1]) == Wanted(A, 8)
+    assert seen.waited_for(ids, answers) == WantedPosition(B, 5)
+    assert seen.waited_for(ids[:1], answers[:1]) == WantedPosition(A, 8)
     assert seen.waited_for(ids[3:], answers[3:]) is None
-    assert MYSQL.wait(Wanted(f"{B}:tag", 5), 0.5) == f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{B}:tag:1-5', 0.5000)"
+    assert MYSQL.wait(WantedPosition(f"{B}:tag", 5), 0.5) == f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{B}:tag:1-5', 0.5000)"
 
 
 @pytest.mark.parametrize("text", ["x", A, f"{A}:", f"{A}:1:-", f"{A}:x-1", f"{A}:1-2-3", "0-1-5"])

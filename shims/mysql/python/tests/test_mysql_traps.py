@@ -8,7 +8,7 @@ import antipode
 import antipode_mysql
 import pytest
 from antipode import UnfitStoreError, Verdict
-from antipode.shim.administration import Level, Wanted
+from antipode.shim.administration import InitRequest, Level
 from antipode_lab.stores.mysql import MySQLStore
 from antipode_mysql.shim import MySQLShim
 from sql_regions import STORE, Posts, lose, never, position, until
@@ -119,7 +119,7 @@ def test_init_doctor_and_an_epoch_that_is_settled(fresh_mysql: Posts) -> None:
     lab = fresh_mysql.lab
     lab.create_user("reader", "")
     for _ in range(2):
-        for step in MySQLShim.preparations(lab.url("a"), Wanted("p", "reader", {"table": "lab.posts"})):
+        for step in MySQLShim.preparations(lab.url("a"), InitRequest("p", "reader", {"table": "lab.posts"})):
             assert step.run is not None
             assert step.run() == "done"
     lab.wait_links()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from antipode import ConfigurationError, Lineage, Verdict
-from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of
+from antipode.shim.administration import Administration, InitRequest, Level, StorePreparer, administration_of
 from antipode_lab.stores._sql_store import SqlStore
 from antipode_mysql.shim import MySQLShim
 from sql_regions import Posts, position, until
@@ -20,7 +20,7 @@ def initialise(lab: SqlStore, **options: str) -> None:
     """What an operator does by `antipode init … --run`, twice."""
     lab.create_user("reader", "")
     for _ in range(2):
-        for step in MySQLShim.preparations(lab.url("a"), Wanted("blog-posts", "reader", options)):
+        for step in MySQLShim.preparations(lab.url("a"), InitRequest("blog-posts", "reader", options)):
             assert step.run is not None
             assert step.run() == "done"
 
@@ -28,10 +28,10 @@ def initialise(lab: SqlStore, **options: str) -> None:
 def test_init_and_doctor(fresh_posts: Posts) -> None:
     lab = fresh_posts.lab
     assert isinstance(MySQLShim, Administration)
-    assert isinstance(MySQLShim, Preparing)
+    assert isinstance(MySQLShim, StorePreparer)
     assert administration_of(lab.url("a")) is MySQLShim
     initialise(lab, table="lab.posts")
-    refused = MySQLShim.preparations(lab.url("b1"), Wanted("blog-posts", "reader"))[0].run
+    refused = MySQLShim.preparations(lab.url("b1"), InitRequest("blog-posts", "reader"))[0].run
     assert refused is not None
     with pytest.raises(ConfigurationError, match="read-only"):
         refused()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import antipode
 import pytest
 from antipode import Verdict
-from antipode.shim.administration import SETTLED, Wanted
+from antipode.shim.administration import SETTLED, InitRequest
 from antipode_mysql.shim import MySQLShim
 from sql_regions import STORE, Posts, lose, never, position, until
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.stores
 
 def prepared(posts: Posts) -> None:
     posts.lab.create_user("reader", "")
-    for step in MySQLShim.preparations(posts.lab.url("a"), Wanted("p", "reader", {})):
+    for step in MySQLShim.preparations(posts.lab.url("a"), InitRequest("p", "reader", {})):
         assert step.run is not None
         step.run()
     posts.lab.wait_links()

@@ -19,16 +19,16 @@ int SendText(PGconn* connection, const char* statement, const std::string& text)
 
 }  // namespace
 
-std::string Beside::TextOf(const Writing& write) const {
+std::string LineagePlacement::TextOf(const Writing& write) const {
   const bool lineage_out = binding_.options.lineage_out.value_or(true);
   return TextAtRest(write.Beside(lineage_out), lineage_out);
 }
 
-Send Beside::InTransaction(const Writing& write) const {
+Send LineagePlacement::InTransaction(const Writing& write) const {
   return [connection = connection_, text = TextOf(write)] { return SendText(connection, kSetLocal, text); };
 }
 
-OwnResult Beside::Put(const Writing& write) {
+OwnResult LineagePlacement::Put(const Writing& write) {
   const std::string text = TextOf(write);
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
   const bool within = status == PQTRANS_INTRANS;
@@ -46,7 +46,7 @@ OwnResult Beside::Put(const Writing& write) {
   return nullptr;
 }
 
-void Beside::TakeBack() {
+void LineagePlacement::TakeBack() {
   if (!in_session_ || PQstatus(connection_) != CONNECTION_OK || PQtransactionStatus(connection_) != PQTRANS_IDLE) {
     return;
   }

@@ -17,9 +17,9 @@
 namespace antipode::postgresql {
 
 // What one connection's server is told to put beside rows.
-class Beside {
+class LineagePlacement {
  public:
-  Beside(const Binding& binding, PGconn* connection) : binding_(binding), connection_(connection) {}
+  LineagePlacement(const Binding& binding, PGconn* connection) : binding_(binding), connection_(connection) {}
 
   // A command of `Piped` that tells it, for the transaction that the packet is in or begins.
   Send InTransaction(const Writing& write) const;

@@ -83,7 +83,7 @@ void Connection::Inside::Forget(const char* name, const char* text) {
 }
 
 void Connection::Inside::PreparedUnnamed(const char* query, int count, const Oid* types) {
-  Unnamed unnamed{query, {}};
+  UnnamedStatement unnamed{query, {}};
   if (types != nullptr) unnamed.types.assign(types, types + count);
   unnamed_ = std::move(unnamed);
 }

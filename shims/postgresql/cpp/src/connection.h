@@ -57,7 +57,7 @@ class Connection::Inside {
   // More of a COPY that another scope may have begun.
   void PutsCopied() const { flow_.JoinCommitter(kind_); }
   // The unnamed statement, which every question of ours replaces: it is prepared anew with its parameters.
-  struct Unnamed {
+  struct UnnamedStatement {
     std::string query;
     std::vector<Oid> types;
   };
@@ -67,7 +67,7 @@ class Connection::Inside {
   void SentUnnamed() { prepares_unnamed_ = true; }
   // The application has none: a question of ours is not to be taken for it.
   void DropUnnamed();
-  const std::optional<Unnamed>& unnamed() const { return unnamed_; }
+  const std::optional<UnnamedStatement>& unnamed() const { return unnamed_; }
 
   Reply Next();
   int IsBusy();
@@ -125,7 +125,7 @@ class Connection::Inside {
   Flow flow_;
   // What the application has prepared by libpq's own call.
   std::map<std::string, Statement> prepared_;
-  std::optional<Unnamed> unnamed_;
+  std::optional<UnnamedStatement> unnamed_;
   bool prepares_unnamed_ = false;  // by the asynchronous command that is under way
   std::set<std::string, std::less<>> fetching_;  // names under which a FETCH may have been prepared by `SendPrepare`
   Moments moments_;

@@ -98,7 +98,7 @@ class Flow {
 
   Binding& binding_;
   PGconn* const connection_;
-  Beside beside_;
+  LineagePlacement beside_;
   std::unique_ptr<Writing> write_;
   bool certain_ = false;     // one of its statements was a plain write: the server need not be asked whether it wrote
   // A part may be committed already: a statement inside may have ended the transaction, or a pipeline did (SCOPE-25).

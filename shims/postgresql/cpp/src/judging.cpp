@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::uint64_t kForEver = std::numeric_limits<std::uint64_t>::max();
 
-std::string WordOf(const Seen& seen, std::uint64_t system, std::uint32_t timeline) {
+std::string WordOf(const ServerState& seen, std::uint64_t system, std::uint32_t timeline) {
   const auto found = seen.words.find({system, timeline});
   return found == seen.words.end() ? std::string() : found->second;
 }
 
 // Whether the server's timeline of this number is another one: two standbys that were promoted apart.
-std::optional<Visibility> OtherBranch(const Epoch& epoch, std::uint64_t wanted, const Seen& seen) {
+std::optional<Visibility> OtherBranch(const Epoch& epoch, std::uint64_t wanted, const ServerState& seen) {
   const std::string word = WordOf(seen, epoch.system, epoch.timeline);
   const std::string number = std::to_string(epoch.timeline);
   if (word == epoch.word) {
@@ -45,7 +45,7 @@ std::optional<Visibility> OtherBranch(const Epoch& epoch, std::uint64_t wanted, 
                               UnprovenKind::kHistory);
 }
 
-Visibility JudgeIn(const Epoch& epoch, std::uint64_t wanted, const History& history, const Seen& seen) {
+Visibility JudgeIn(const Epoch& epoch, std::uint64_t wanted, const History& history, const ServerState& seen) {
   const std::string now = std::to_string(history.timeline);
   const std::string then = std::to_string(epoch.timeline);
   if (epoch.timeline > history.timeline) {
@@ -93,13 +93,13 @@ History ParseHistory(std::uint32_t timeline, std::string_view text) {
   return history;
 }
 
-std::string Seen::EpochNow() const {
+std::string ServerState::EpochNow() const {
   std::uint32_t timeline = 0;
   for (const History& each : histories) timeline = std::max(timeline, each.timeline);
   return Epoch{system, timeline, timeline == 0 ? std::string() : WordOf(*this, system, timeline)}.Name();
 }
 
-Ends Seen::Proved() const {
+Ends ServerState::Proved() const {
   Ends found = settled;
   if (histories.empty()) return found;
   for (const auto& [key, word] : words) {
@@ -118,7 +118,7 @@ Ends Seen::Proved() const {
   return found;
 }
 
-Visibility JudgeAt(const std::string& name, std::uint64_t wanted, const Seen& seen) {
+Visibility JudgeAt(const std::string& name, std::uint64_t wanted, const ServerState& seen) {
   const std::optional<Epoch> epoch = EpochOf(name);
   if (!epoch) return Visibility::Unproven("'" + name + "' is no epoch of PostgreSQL");
   const auto settled = seen.settled.find(name);

@@ -32,7 +32,7 @@ History ParseHistory(std::uint32_t timeline, std::string_view text);
 using Words = std::map<std::pair<std::uint64_t, std::uint32_t>, std::string>;
 
 // One look at a server. `reached` was read first, everything else after it.
-struct Seen {
+struct ServerState {
   std::uint64_t system = 0;
   bool recovering = false;
   std::uint64_t reached = 0;  // replayed up to here (a standby), flushed up to here (a primary)
@@ -52,7 +52,7 @@ struct Seen {
 };
 
 // What one look proves of one position.
-Visibility JudgeAt(const std::string& name, std::uint64_t wanted, const Seen& seen);
+Visibility JudgeAt(const std::string& name, std::uint64_t wanted, const ServerState& seen);
 
 }  // namespace antipode::postgresql
 

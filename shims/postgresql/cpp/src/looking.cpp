@@ -70,17 +70,17 @@ void Look::set_timeout(Session::Timeout timeout) {
   if (replication_) replication_->set_timeout(timeout);
 }
 
-Seen Look::At(const std::vector<Wanted>& wanted) {
+ServerState Look::At(const std::vector<WantedPosition>& wanted) {
   const Row place = session_.Prepared("place");
   const bool recovering = IsTrue(place.at(0));
-  Seen seen;
+  ServerState seen;
   seen.system = Number(place.at(3));
   seen.recovering = recovering;
   seen.reached = place.at(1) ? NumberOf(*place.at(1)).value_or(0) : 0;
   life_ = place.at(4).value_or("");
   instance_ = life_ + "/" + std::to_string(session_.backend());
   seen.words_fresh = false;
-  const bool rows_missing = std::any_of(wanted.begin(), wanted.end(), [&](const Wanted& each) {
+  const bool rows_missing = std::any_of(wanted.begin(), wanted.end(), [&](const WantedPosition& each) {
     return !each.word.empty() && seen.reached >= each.position && words_.count({seen.system, each.timeline}) == 0;
   });
   if (rows_missing) {
@@ -182,8 +182,8 @@ Session& Look::Replicating() {
     try {
       replication_ =
           std::make_unique<Session>(target_, timeout_, std::map<std::string, std::string>{{"replication", "database"}});
-    } catch (const Unreachable& error) {
-      throw Refused{NoRight() + " (" + error.words + ")", UnprovenKind::kRight};
+    } catch (const UnreachableError& error) {
+      throw RefusedError{NoRight() + " (" + error.words + ")", UnprovenKind::kRight};
     }
   }
   return *replication_;

@@ -20,7 +20,7 @@
 namespace antipode::postgresql {
 
 // A timeline, a position and a word of the server's own system that will be judged.
-struct Wanted {
+struct WantedPosition {
   std::uint32_t timeline = 0;
   std::uint64_t position = 0;
   std::string word;
@@ -35,7 +35,7 @@ class Look {
   void set_timeout(Session::Timeout timeout);
 
   // Where the server is.
-  Seen At(const std::vector<Wanted>& wanted);
+  ServerState At(const std::vector<WantedPosition>& wanted);
 
   // Reads the rows of epochs anew, at most so often; whether it did.
   bool ReadMarks();

@@ -17,9 +17,9 @@ std::string PoolerMode(const Target& target, Session& first, const std::string& 
   Session second(target, timeout);
   try {
     second.Run("BEGIN");
-  } catch (const Refused&) {
+  } catch (const RefusedError&) {
     return "statement";  // which takes no transactions
-  } catch (const Unreachable&) {
+  } catch (const UnreachableError&) {
     return "statement";
   }
   const std::string taken = second.One(kBackend).at(0).value_or("");

@@ -26,9 +26,9 @@ Facts FactsAt(Store& store, const Target& target) {
   std::string trouble;
   try {
     facts = Probe(target, kProbe);
-  } catch (const Unreachable& error) {
+  } catch (const UnreachableError& error) {
     trouble = error.words;
-  } catch (const Refused& error) {
+  } catch (const RefusedError& error) {
     trouble = error.words;
   }
   if (!facts.reached) {

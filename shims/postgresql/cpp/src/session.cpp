@@ -55,14 +55,14 @@ Session::Session(const Target& target, Timeout timeout, const std::map<std::stri
   values.push_back(nullptr);
   const TimePoint deadline = std::chrono::steady_clock::now() + timeout;
   connection_.reset(PQconnectStartParams(keys.data(), values.data(), 0));
-  if (connection_ == nullptr) throw Unreachable{"libpq has no memory for a connection"};
+  if (connection_ == nullptr) throw UnreachableError{"libpq has no memory for a connection"};
   PostgresPollingStatusType state = PGRES_POLLING_WRITING;
   while (PQstatus(connection_.get()) != CONNECTION_BAD) {
     if (state == PGRES_POLLING_OK || state == PGRES_POLLING_FAILED) break;
     Await(state == PGRES_POLLING_WRITING, deadline, "connection");
     state = PQconnectPoll(connection_.get());
   }
-  if (state != PGRES_POLLING_OK) throw Unreachable{FirstLine(PQerrorMessage(connection_.get()))};
+  if (state != PGRES_POLLING_OK) throw UnreachableError{FirstLine(PQerrorMessage(connection_.get()))};
   PQsetnonblocking(connection_.get(), 1);
 }
 
@@ -81,17 +81,17 @@ void Session::Await(bool writes, TimePoint deadline, const char* what) const {
     if (left > 1 || deadline > std::chrono::steady_clock::now()) {
       const int ready = poll(&waited, 1, static_cast<int>(std::clamp<long long>(left, 1, 1 << 30)));
       if (ready > 0) return;
-      if (ready < 0 && errno != EINTR) throw Unreachable{std::string("no ") + what + ": poll failed"};
+      if (ready < 0 && errno != EINTR) throw UnreachableError{std::string("no ") + what + ": poll failed"};
       if (ready < 0) continue;
     }
     char words[64];
     std::snprintf(words, sizeof words, "no %s within %.1f s", what, std::chrono::duration<double>(timeout_).count());
-    throw Unreachable{words};
+    throw UnreachableError{words};
   }
 }
 
 void Session::Sent(int done) const {
-  if (done == 0) throw Unreachable{FirstLine(PQerrorMessage(connection_.get()))};
+  if (done == 0) throw UnreachableError{FirstLine(PQerrorMessage(connection_.get()))};
 }
 
 Rows Session::Run(const std::string& statement) {
@@ -107,13 +107,13 @@ void Session::Prepare(const char* name, const char* statement) {
 Row Session::Prepared(const char* name) {
   Sent(PQsendQueryPrepared(connection_.get(), name, 0, nullptr, nullptr, nullptr, 0));
   const Rows rows = Finish();
-  if (rows.empty()) throw Refused{"no answer"};
+  if (rows.empty()) throw RefusedError{"no answer"};
   return rows.front();
 }
 
 Row Session::One(const std::string& statement) {
   const Rows rows = Run(statement);
-  if (rows.empty()) throw Refused{"no answer"};
+  if (rows.empty()) throw RefusedError{"no answer"};
   return rows.front();
 }
 
@@ -128,7 +128,7 @@ Rows Session::Finish() {
     int unsent = PQflush(connection);
     while (unsent == 1 || PQisBusy(connection) != 0) {
       Await(unsent == 1, deadline, "answer");
-      if (PQconsumeInput(connection) == 0) throw Unreachable{FirstLine(PQerrorMessage(connection))};
+      if (PQconsumeInput(connection) == 0) throw UnreachableError{FirstLine(PQerrorMessage(connection))};
       if (unsent == 1) unsent = PQflush(connection);
     }
     const OwnResult result(PQgetResult(connection));
@@ -150,9 +150,9 @@ Rows Session::Finish() {
     if (PQstatus(connection) == CONNECTION_BAD) break;
   }
   if (PQstatus(connection) == CONNECTION_BAD || lost) {
-    throw Unreachable{error.empty() ? FirstLine(PQerrorMessage(connection)) : error};
+    throw UnreachableError{error.empty() ? FirstLine(PQerrorMessage(connection)) : error};
   }
-  if (!error.empty()) throw Refused{error, kind};
+  if (!error.empty()) throw RefusedError{error, kind};
   return rows;
 }
 

@@ -17,12 +17,12 @@
 namespace antipode::postgresql {
 
 // The server does not answer, or not in time. Thrown inside this shim alone.
-struct Unreachable {
+struct UnreachableError {
   std::string words;
 };
 
 // The server's own answer to a question: an error. Thrown inside this shim alone.
-struct Refused {
+struct RefusedError {
   std::string words;
   UnprovenKind kind = UnprovenKind::kOther;
 };

@@ -14,20 +14,20 @@ constexpr auto kPoll = std::chrono::milliseconds(1);
 
 using Shared = std::shared_ptr<Look>;
 
-Visibility JudgeOne(const WriteId& id, const Seen& seen) {
+Visibility JudgeOne(const WriteId& id, const ServerState& seen) {
   const Ordered* const version = id.ordered();
   if (version == nullptr || !id.is_position()) return Visibility::Unproven(id.Section() + " is no PostgreSQL position");
   return JudgeAt(version->epoch, version->counter, seen);
 }
 
-std::vector<Visibility> JudgeAll(Span<const WriteId> ids, const Seen& seen) {
+std::vector<Visibility> JudgeAll(Span<const WriteId> ids, const ServerState& seen) {
   std::vector<Visibility> answers;
   for (const WriteId& id : ids) answers.push_back(JudgeOne(id, seen));
   return answers;
 }
 
-std::vector<Wanted> WantedOf(Span<const WriteId> ids) {
-  std::vector<Wanted> wanted;
+std::vector<WantedPosition> WantedOf(Span<const WriteId> ids) {
+  std::vector<WantedPosition> wanted;
   for (const WriteId& id : ids) {
     const Ordered* const version = id.ordered();
     if (version == nullptr) continue;
@@ -54,13 +54,13 @@ Look& PostgresqlShim::LookAt(Server& server) {
 
 std::any PostgresqlShim::Renew(const Server& server) {
   Result<Target> target = TargetOf(server.target());
-  if (!target.ok()) throw Refused{target.error().Words()};
+  if (!target.ok()) throw RefusedError{target.error().Words()};
   if (target->several) {
-    throw Refused{"it names several servers, of which a reader's connection may reach another: name them one by one",
+    throw RefusedError{"it names several servers, of which a reader's connection may reach another: name them one by one",
                   UnprovenKind::kUnfit};
   }
   if (target->address != server.address()) {
-    throw Refused{"by the environment its words lead to " + target->address + " now", UnprovenKind::kUnfit};
+    throw RefusedError{"by the environment its words lead to " + target->address + " now", UnprovenKind::kUnfit};
   }
   return std::make_shared<Look>(*target, server.store().name(), server.AskTimeout(), unique_timelines_.load());
 }
@@ -72,8 +72,8 @@ Answers PostgresqlShim::Visible(Span<const WriteId> ids, Server& server) {
       const std::string words = server.address() + " " + NotDurable(look.relaxed());
       return std::vector<Visibility>(ids.size(), Visibility::Unproven(words, UnprovenKind::kUnfit));
     }
-    const std::vector<Wanted> wanted = WantedOf(ids);
-    Seen seen = look.At(wanted);
+    const std::vector<WantedPosition> wanted = WantedOf(ids);
+    ServerState seen = look.At(wanted);
     std::vector<Visibility> answers = JudgeAll(ids, seen);
     const bool in_vain = std::any_of(answers.begin(), answers.end(), [](const Visibility& each) {
       return each.verdict == Verdict::kUnproven || each.unknown_epoch;
@@ -88,9 +88,9 @@ Answers PostgresqlShim::Visible(Span<const WriteId> ids, Server& server) {
     }
     server.Applied(look.instance(), seen.EpochNow(), seen.Proved());
     return answers;
-  } catch (const Unreachable& error) {
+  } catch (const UnreachableError& error) {
     return Answers::Unreachable(error.words);
-  } catch (const Refused& error) {
+  } catch (const RefusedError& error) {
     return Answers::Refused(error.words, error.kind);
   }
 }
@@ -116,7 +116,7 @@ std::string PostgresqlShim::Address(const std::any& target) const {
   return found.ok() ? found->address : "postgresql";
 }
 
-std::optional<PostgresqlShim::Known> PostgresqlShim::FactsOf(const std::string& place) const {
+std::optional<PostgresqlShim::KnownServer> PostgresqlShim::FactsOf(const std::string& place) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = facts_.find(place);
   if (found == facts_.end()) return std::nullopt;

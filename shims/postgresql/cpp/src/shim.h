@@ -39,11 +39,11 @@ class PostgresqlShim final : public Shim {
   bool relaxed_durability() const { return relaxed_durability_.load(); }
 
   // What was found out of a server when a client of this user was wrapped, and when; asked again ten seconds later.
-  struct Known {
+  struct KnownServer {
     Facts facts;
     std::chrono::steady_clock::time_point at;
   };
-  std::optional<Known> FactsOf(const std::string& place) const;
+  std::optional<KnownServer> FactsOf(const std::string& place) const;
   void KeepFacts(const std::string& place, const Facts& facts);
 
   // When the server of this address started, as its poller last saw it; empty where it never did.
@@ -55,7 +55,7 @@ class PostgresqlShim final : public Shim {
   std::atomic<bool> unique_timelines_{false};
   std::atomic<bool> relaxed_durability_{false};
   mutable std::mutex mutex_;
-  std::map<std::string, Known> facts_;
+  std::map<std::string, KnownServer> facts_;
   std::map<std::string, std::string> lives_;
 };
 

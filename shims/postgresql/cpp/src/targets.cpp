@@ -16,7 +16,7 @@ constexpr std::string_view kDropped[] = {"application_name", "client_encoding", 
 
 using Options = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
 
-std::map<std::string, std::string> Kept(const PQconninfoOption* options) {
+std::map<std::string, std::string> KeptWrite(const PQconninfoOption* options) {
   std::map<std::string, std::string> words;
   for (; options != nullptr && options->keyword != nullptr; ++options) {
     if (options->val == nullptr || options->val[0] == '\0') continue;
@@ -115,7 +115,7 @@ Result<Target> TargetOf(const std::string& text) {
                  "no server's URL: '" + WithoutCredentials(text) + "'; want postgresql://host:5432/database"};
   }
   Target target;
-  target.words = Kept(options.get());
+  target.words = KeptWrite(options.get());
   AddDefaults(target.words);
   const std::string host = Word(target.words, "host");
   const std::string address = Word(target.words, "hostaddr");
@@ -127,7 +127,7 @@ Result<Target> TargetOf(const std::string& text) {
 Target TargetOf(PGconn* connection) {
   const Options options(PQconninfo(connection), PQconninfoFree);
   Target target;
-  target.words = Kept(options.get());
+  target.words = KeptWrite(options.get());
   const std::string host = Text(PQhost(connection));
   const std::string port = Text(PQport(connection));
   const auto set = [&](const char* key, const std::string& value) {

@@ -119,7 +119,7 @@ Reply Connection::ExecPrepared(const char* name, int count, const char* const* v
                                const int* formats, int result_format, Site site) {
   PGconn* const plain = get();
   if (IsUnnamed(name) && inside_->unnamed()) {
-    const Connection::Inside::Unnamed unnamed = inside_->unnamed().value();
+    const Connection::Inside::UnnamedStatement unnamed = inside_->unnamed().value();
     const std::vector<Oid> types = TypesOf(unnamed.types, count);
     return ExecParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
   }
@@ -174,7 +174,7 @@ int Connection::SendPrepare(const char* name, const char* query, int count, cons
 int Connection::SendQueryPrepared(const char* name, int count, const char* const* values, const int* lengths,
                                   const int* formats, int result_format, Site site) {
   if (IsUnnamed(name) && inside_->unnamed()) {
-    const Connection::Inside::Unnamed unnamed = inside_->unnamed().value();
+    const Connection::Inside::UnnamedStatement unnamed = inside_->unnamed().value();
     const std::vector<Oid> types = TypesOf(unnamed.types, count);
     return SendQueryParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
   }

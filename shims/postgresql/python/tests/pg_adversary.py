@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import antipode_postgresql
 import psycopg
 from antipode.testing.adversary import Stage
-from antipode.testing.driven import Driven
+from antipode.testing.driven import BlockingProxy
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT
 
@@ -244,7 +244,7 @@ class PostgresqlStage(Stage):
 
     def drive(self, client: Any) -> Any:
         """Return what has a blocking client's ways."""
-        return Driven(client, self._loop) if self.is_of_asyncio else client
+        return BlockingProxy(client, self._loop) if self.is_of_asyncio else client
 
     def wrap(self, plain: Any, **options: Any) -> Any:
         """Wrap a connection under the stage's name."""
@@ -271,7 +271,7 @@ class PostgresqlStage(Stage):
             return dict(kept.fetchall())
 
     def tell(self, result: Any) -> str:
-        if not isinstance(result, psycopg.Cursor | Driven):
+        if not isinstance(result, psycopg.Cursor | BlockingProxy):
             return super().tell(result)
         names = [column.name for column in result.description or ()]
         rows = result.fetchall() if names and names != ["QUERY PLAN"] else ""

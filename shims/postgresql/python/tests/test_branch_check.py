@@ -9,7 +9,7 @@ import pytest
 from antipode._model.errors import UnfitStoreError
 from antipode.shim import Server
 from antipode_postgresql import branch_rows
-from antipode_postgresql.session import Refused, Session
+from antipode_postgresql.session import RefusedError, Session
 
 SERVER = cast("Server", SimpleNamespace(address="a"))
 
@@ -18,7 +18,7 @@ def refusing(code: str) -> Session:
     """A session on which every statement is refused."""
 
     def run(_: str) -> Any:
-        raise Refused("scripted", code)
+        raise RefusedError("scripted", code)
 
     return cast("Session", SimpleNamespace(run=run))
 

@@ -14,7 +14,7 @@ from antipode._model.branch_ids import BRANCHES
 from antipode._model.errors import ConfigurationError
 from antipode._model.result import BarrierResult
 from antipode._store.branch_table import CLOSED
-from antipode.shim.administration import Finding, Level, Wanted
+from antipode.shim.administration import Finding, InitRequest, Level
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore
@@ -24,7 +24,7 @@ from pg_regions import INSERT, STORE, Posts, prepare, until
 
 def make_table(lab: PostgresqlStore) -> None:
     """What `antipode init --set branches=yes` makes, run as it says."""
-    wanted = Wanted(STORE, user="app", options={"branches": "yes"})
+    wanted = InitRequest(STORE, user="app", options={"branches": "yes"})
     url = lab.url(lab.primary, user="postgres", database="app")
     for step in PostgresqlShim.preparations(url, wanted):
         if "branches" in step.text:

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 import sqlalchemy
 from antipode._diagnostics.dryrun import records
-from antipode.testing.recorded import Recorded
+from antipode.testing.recorded import DryRunRecording
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts
 from psycopg_pool import ConnectionPool
@@ -22,13 +22,13 @@ SELECT = "SELECT value FROM posts WHERE key = %s"
 
 
 @pytest.fixture
-def recorded(quiet_lab: PostgresqlStore, tmp_path: Path) -> Iterator[Recorded]:
+def recorded(quiet_lab: PostgresqlStore, tmp_path: Path) -> Iterator[DryRunRecording]:
     quiet_lab.lag("b1", "400ms")
-    yield Recorded(tmp_path)
+    yield DryRunRecording(tmp_path)
     quiet_lab.lag("b1", "3ms")
 
 
-def test_reads_of_a_standby_that_lags_are_found(quiet_posts: Posts, recorded: Recorded) -> None:
+def test_reads_of_a_standby_that_lags_are_found(quiet_posts: Posts, recorded: DryRunRecording) -> None:
     """REC-6, REC-12, REC-13: also where a read would wait, which none does here."""
     reader = quiet_posts.wrap("b1", wait_on_read=True, timeout=30)
     with antipode.scope():
@@ -44,7 +44,7 @@ def test_reads_of_a_standby_that_lags_are_found(quiet_posts: Posts, recorded: Re
     assert "private-key" not in str(recorded.lines())
 
 
-def test_rows_that_come_one_by_one(quiet_posts: Posts, recorded: Recorded) -> None:
+def test_rows_that_come_one_by_one(quiet_posts: Posts, recorded: DryRunRecording) -> None:
     """REC-12: `stream` has its own way to the server."""
     reader = quiet_posts.wrap("b1")
     with antipode.scope():
@@ -88,7 +88,7 @@ def prepared(posts: Posts, url: str) -> Any:
     "way", [by_pool, by_engine, by_server_cursor, by_client_cursor, prepared], ids=lambda way: str(way.__name__)
 )
 def test_each_way_to_read_is_behind(
-    quiet_posts: Posts, quiet_lab: PostgresqlStore, recorded: Recorded, way: Callable[[Posts, str], Any]
+    quiet_posts: Posts, quiet_lab: PostgresqlStore, recorded: DryRunRecording, way: Callable[[Posts, str], Any]
 ) -> None:
     """REC-6, REC-12: what it read is not asked for; nothing of it is in the record (REC-8)."""
     with antipode.scope():
@@ -100,7 +100,7 @@ def test_each_way_to_read_is_behind(
     assert "private-key" not in str(recorded.lines())
 
 
-def test_a_pipeline_is_not_followed(quiet_posts: Posts, recorded: Recorded) -> None:
+def test_a_pipeline_is_not_followed(quiet_posts: Posts, recorded: DryRunRecording) -> None:
     reader = quiet_posts.wrap("b1")
     with antipode.scope():
         quiet_posts.wrap("a").execute(INSERT, ("pipeline",))
@@ -110,7 +110,7 @@ def test_a_pipeline_is_not_followed(quiet_posts: Posts, recorded: Recorded) -> N
     assert recorded.lines("behind", "stale") == []
 
 
-def test_at_the_end_of_the_process_it_is_behind(quiet_posts: Posts, recorded: Recorded) -> None:
+def test_at_the_end_of_the_process_it_is_behind(quiet_posts: Posts, recorded: DryRunRecording) -> None:
     """REC-15."""
     with antipode.scope():
         quiet_posts.wrap("a").execute(INSERT, ("end",))
@@ -121,7 +121,7 @@ def test_at_the_end_of_the_process_it_is_behind(quiet_posts: Posts, recorded: Re
     assert (record["kind"], record["visible_after"]) == ("behind", None)
 
 
-def test_what_is_there_is_no_finding(quiet_posts: Posts, recorded: Recorded) -> None:
+def test_what_is_there_is_no_finding(quiet_posts: Posts, recorded: DryRunRecording) -> None:
     writer = quiet_posts.wrap("a")
     with antipode.scope():
         writer.execute(INSERT, ("there",))
@@ -131,7 +131,7 @@ def test_what_is_there_is_no_finding(quiet_posts: Posts, recorded: Recorded) -> 
     assert recorded.lines("behind", "stale") == []
 
 
-def test_the_asyncio_connection(quiet_posts: Posts, quiet_lab: PostgresqlStore, recorded: Recorded) -> None:
+def test_the_asyncio_connection(quiet_posts: Posts, quiet_lab: PostgresqlStore, recorded: DryRunRecording) -> None:
     async def run() -> None:
         plain = await psycopg.AsyncConnection.connect(quiet_lab.url("b1"), autocommit=True)
         reader = antipode_postgresql.wrap(plain, store=STORE)

@@ -13,7 +13,7 @@ import pytest
 from antipode import Verdict
 from antipode._model.errors import ConfigurationError
 from antipode._model.verdict import UnprovenKind
-from antipode_postgresql.judging import FOR_EVER, History, Seen, judge, parse_history
+from antipode_postgresql.judging import FOR_EVER, History, ServerState, judge, parse_history
 from antipode_postgresql.positions import Epoch, epoch_of, lsn_of, number_of
 from antipode_postgresql.statements import Kind, classify, may_read
 from antipode_postgresql.targets import target_of
@@ -26,8 +26,10 @@ WORDS = {(SYSTEM, 1): "one", (SYSTEM, 2): "two", (SYSTEM, 3): "three"}
 THIRD = History(3, {1: 1000, 2: 2000})
 
 
-def seen(reached: int, *histories: History, words: Mapping[tuple[int, int], str] = WORDS, **more: object) -> Seen:
-    return Seen(SYSTEM, True, reached, histories, words, **more)  # type: ignore[arg-type]
+def seen(
+    reached: int, *histories: History, words: Mapping[tuple[int, int], str] = WORDS, **more: object
+) -> ServerState:
+    return ServerState(SYSTEM, True, reached, histories, words, **more)  # type: ignore[arg-type]
 
 
 def name(timeline: int, word: str, system: int = SYSTEM) -> str:
@@ -62,7 +64,7 @@ def name(timeline: int, word: str, system: int = SYSTEM) -> str:
         ("no epoch of ours", 10, seen(20, THIRD), Verdict.UNPROVEN, "no epoch of PostgreSQL"),
     ],
 )
-def test_verdicts(epoch: str, wanted: int, look: Seen, verdict: Verdict, words: str) -> None:
+def test_verdicts(epoch: str, wanted: int, look: ServerState, verdict: Verdict, words: str) -> None:
     """EPOCH-28."""
     answer = judge(epoch, wanted, look)
     assert answer.verdict is verdict, answer
@@ -102,7 +104,7 @@ def test_a_standby_that_was_promoted_before_it_came_to_the_fork() -> None:
         3, "1\t0/33260C0\tno recovery target specified\n2\t0/3015FB0\tno recovery target specified\n"
     )
     assert history.ends == {1: 0x3015FB0, 2: 0x3015FB0}
-    seen = Seen(system=SYSTEM, recovering=False, reached=0x3C54330, histories=[history])
+    seen = ServerState(system=SYSTEM, recovering=False, reached=0x3C54330, histories=[history])
     lost = judge(str(Epoch(SYSTEM, 1, "")), 0x33260C0, seen)
     assert lost.verdict is Verdict.UNPROVEN
     assert lost.kind is UnprovenKind.HISTORY

@@ -7,7 +7,7 @@ import antipode_postgresql
 import psycopg
 import pytest
 from antipode._model.errors import UnfitStoreError
-from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of
+from antipode.shim.administration import Administration, InitRequest, Level, StorePreparer, administration_of
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore
@@ -26,7 +26,7 @@ def levels(url: str) -> dict[str, Level]:
 def test_init_and_doctor(lab: PostgresqlStore) -> None:
     url, standby = lab.url("a"), lab.url("b1")
     assert isinstance(PostgresqlShim, Administration)
-    assert isinstance(PostgresqlShim, Preparing)
+    assert isinstance(PostgresqlShim, StorePreparer)
     assert administration_of("postgresql://a/blog") is PostgresqlShim
     before = levels(url)
     assert before["epochs"] is Level.UNPROVEN
@@ -35,7 +35,7 @@ def test_init_and_doctor(lab: PostgresqlStore) -> None:
     with lab.connect("a", user="app") as connection:
         connection.execute("CREATE TABLE posts (key text)")
     root = lab.url("a", user="postgres")
-    steps = PostgresqlShim.preparations(root, Wanted("posts", "app", {"table": "posts"}))
+    steps = PostgresqlShim.preparations(root, InitRequest("posts", "app", {"table": "posts"}))
     for _ in range(2):  # it does no harm when it is done again
         for step in steps:
             assert step.run is not None
@@ -43,7 +43,7 @@ def test_init_and_doctor(lab: PostgresqlStore) -> None:
     lab.wait_caught_up("b1")
     assert levels(url)["epochs"] is Level.OK
     assert set(levels(standby).values()) == {Level.OK}
-    refused = PostgresqlShim.preparations(lab.url("b1", user="postgres"), Wanted("posts", "app"))[0].run
+    refused = PostgresqlShim.preparations(lab.url("b1", user="postgres"), InitRequest("posts", "app"))[0].run
     assert refused is not None
     with pytest.raises(ValueError, match="standby"):
         refused()
@@ -76,14 +76,14 @@ def test_a_pooler_before_the_server(lab: PostgresqlStore, mode: str) -> None:
 
 
 def test_what_init_prints_asks_no_server() -> None:
-    steps = PostgresqlShim.preparations("postgresql://nowhere.invalid/blog", Wanted("posts"))
+    steps = PostgresqlShim.preparations("postgresql://nowhere.invalid/blog", InitRequest("posts"))
     assert all(step.text.endswith(";") for step in steps)
     assert [step for step in steps if step.run is None], "grants to nobody are printed only"
     assert all("USER" in step.text for step in steps if step.run is None)
     for user, table in (("", "posts"), ("app", "posts; DROP TABLE posts")):
         with pytest.raises(ValueError, match="no name"):
-            PostgresqlShim.preparations("postgresql://a/blog", Wanted("posts", user, {"table": table}))
-    quoted = PostgresqlShim.preparations("postgresql://a/blog", Wanted("posts", 'a"b'))
+            PostgresqlShim.preparations("postgresql://a/blog", InitRequest("posts", user, {"table": table}))
+    quoted = PostgresqlShim.preparations("postgresql://a/blog", InitRequest("posts", 'a"b'))
     assert any('TO "a""b"' in step.text for step in quoted)
 
 

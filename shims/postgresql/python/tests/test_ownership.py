@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from antipode.shim.administration import Level, Wanted
+from antipode.shim.administration import InitRequest, Level
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql import PostgresqlShim, branch_rows, schema
@@ -49,7 +49,9 @@ def database(lab: PostgresqlStore) -> Iterator[str]:
 
 
 def init(lab: PostgresqlStore, database: str, user: str = "postgres", **options: str) -> None:
-    for step in PostgresqlShim.preparations(lab.url("a", database=database, user=user), Wanted("shop", "app", options)):
+    for step in PostgresqlShim.preparations(
+        lab.url("a", database=database, user=user), InitRequest("shop", "app", options)
+    ):
         assert step.run is not None
         assert step.run() == "done"
 

@@ -9,9 +9,9 @@
 namespace antipode::rabbitmq {
 
 Scope ScopeOf(const Envelope& envelope, Site site) {
-  const std::shared_ptr<Delivered>& delivered = EnvelopeAccess::DeliveredOf(envelope);
+  const std::shared_ptr<DeliveredState>& delivered = EnvelopeAccess::DeliveredOf(envelope);
   if (delivered == nullptr) return ScopeOf(*envelope, site);
-  const Told& told = *delivered->told;
+  const WrapArguments& told = *delivered->told;
   const Store& store = *told.store;
   const bool is_off = store.mode() == Mode::kOff;
   MessageOptions options;

@@ -11,7 +11,7 @@ namespace antipode::rabbitmq {
 
 using std::chrono::milliseconds;
 
-Connection::Inside::Inside(amqp_connection_state_t taken, std::shared_ptr<const Told> told, Duration call_timeout)
+Connection::Inside::Inside(amqp_connection_state_t taken, std::shared_ptr<const WrapArguments> told, Duration call_timeout)
     : wire_(taken, call_timeout), told_(std::move(told)) {}
 
 Connection::Inside::~Inside() {
@@ -20,7 +20,7 @@ Connection::Inside::~Inside() {
 
 // What a channel's end leaves: the broker drops what was not committed, and takes back what was not acknowledged.
 void Connection::Inside::Drop(Channel& channel) {
-  for (const Sent& each : channel.sent) each.write->Abandon();
+  for (const PublishedMessages& each : channel.sent) each.write->Abandon();
   EndLife(channel, "its channel has ended");
   const std::uint64_t life = channel.life;
   std::string ended = std::move(channel.ended);
@@ -83,19 +83,19 @@ Reply Connection::Inside::TxSelect(amqp_channel_t channel) {
 }
 
 Reply Connection::Inside::TxCommit(amqp_channel_t channel) {
-  std::vector<Sent>& sent = channels_[channel].sent;
+  std::vector<PublishedMessages>& sent = channels_[channel].sent;
   wire_.Drain();
   if (auto closed = wire_.Closed(channel)) {  // the commit is not sent: the broker has dropped them
-    for (const Sent& each : sent) each.write->Abandon();
+    for (const PublishedMessages& each : sent) each.write->Abandon();
     sent.clear();
     return *closed;
   }
-  for (const Sent& each : sent) each.write->JoinCommitter();
+  for (const PublishedMessages& each : sent) each.write->JoinCommitter();
   const Reply reply = wire_.Ask(channel, [&] {
     amqp_tx_commit(state(), channel);
     return amqp_get_rpc_reply(state());
   });
-  for (const Sent& each : sent) {
+  for (const PublishedMessages& each : sent) {
     if (reply.ok()) {
       each.write->Record(each.version);
     } else {
@@ -112,7 +112,7 @@ Reply Connection::Inside::TxRollback(amqp_channel_t channel) {
     return amqp_get_rpc_reply(state());
   });
   // Without the broker's answer, too: what was not committed is dropped when the channel ends, as it does then.
-  for (const Sent& each : channels_[channel].sent) each.write->Abandon();
+  for (const PublishedMessages& each : channels_[channel].sent) each.write->Abandon();
   channels_[channel].sent.clear();
   return reply;
 }
@@ -185,7 +185,7 @@ Reply Connection::Inside::Get(amqp_channel_t channel, std::string_view queue, En
 void Connection::Inside::Prepare(Envelope& envelope, bool no_ack) {
   EnvelopeAccess::Hold(envelope);
   Channel& channel = channels_[envelope->channel];
-  auto delivered = std::make_shared<Delivered>(told_, envelope->channel, envelope->delivery_tag, channel.life);
+  auto delivered = std::make_shared<DeliveredState>(told_, envelope->channel, envelope->delivery_tag, channel.life);
   const amqp_table_t headers = HeadersOf(&envelope->message.properties);
   delivered->lineage = TextOf(headers, kLineageHeader).value_or(std::string_view());
   delivered->jms = TextOf(headers, kJmsProperty).value_or(std::string_view());

@@ -22,13 +22,13 @@ namespace antipode::rabbitmq {
 
 class Connection::Inside {
  public:
-  Inside(amqp_connection_state_t taken, std::shared_ptr<const Told> told, Duration call_timeout);
+  Inside(amqp_connection_state_t taken, std::shared_ptr<const WrapArguments> told, Duration call_timeout);
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
   ~Inside();
 
   amqp_connection_state_t state() const { return wire_.state(); }
-  const Told& told() const { return *told_; }
+  const WrapArguments& told() const { return *told_; }
   const std::optional<Reply>& broken() const { return wire_.broken(); }
 
   Reply ChannelOpen(amqp_channel_t channel);
@@ -58,13 +58,13 @@ class Connection::Inside {
 
  private:
   // The tracked messages that a channel has published since its last commit.
-  struct Sent {
+  struct PublishedMessages {
     std::unique_ptr<Writing> write;
     Opaque version;
   };
   struct Channel {
     bool transactional = false;
-    std::vector<Sent> sent;
+    std::vector<PublishedMessages> sent;
     bool confirms = false;
     std::uint64_t published = 0;
     Returns returns;
@@ -91,7 +91,7 @@ class Connection::Inside {
   void EndLife(Channel& channel, std::string_view why);
 
   Wire wire_;
-  const std::shared_ptr<const Told> told_;
+  const std::shared_ptr<const WrapArguments> told_;
   std::map<amqp_channel_t, Channel> channels_;
 };
 

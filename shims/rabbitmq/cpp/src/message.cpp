@@ -45,12 +45,12 @@ bool Clone(const amqp_basic_properties_t& from, amqp_basic_properties_t& to, amq
 
 }  // namespace
 
-std::string Delivered::Refusal() const {
+std::string DeliveredState::Refusal() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return refusal_.empty() ? never : refusal_;
 }
 
-void Delivered::Settle(std::string_view why) {
+void DeliveredState::Settle(std::string_view why) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (refusal_.empty()) refusal_ = why;
 }

@@ -20,7 +20,7 @@
 namespace antipode::rabbitmq {
 
 // What one `Wrap` was told.
-struct Told {
+struct WrapArguments {
   std::shared_ptr<Store> store;
   bool track = false;
   bool stamped = false;
@@ -37,16 +37,16 @@ struct Told {
 };
 
 // A delivered message; any thread may ask for it, while its connection's thread settles it.
-class Delivered final : public DeliveredMessage {
+class DeliveredState final : public DeliveredMessage {
  public:
-  Delivered(std::shared_ptr<const Told> by, amqp_channel_t on, std::uint64_t delivery_tag, std::uint64_t of_life)
+  DeliveredState(std::shared_ptr<const WrapArguments> by, amqp_channel_t on, std::uint64_t delivery_tag, std::uint64_t of_life)
       : told(std::move(by)), channel(on), tag(delivery_tag), life(of_life) {}
 
   std::string Refusal() const override;
   // From now on it cannot go back, for this reason; the first one stays.
   void Settle(std::string_view why);
 
-  const std::shared_ptr<const Told> told;
+  const std::shared_ptr<const WrapArguments> told;
   const amqp_channel_t channel;
   const std::uint64_t tag;
   const std::uint64_t life;  // the time of its channel in which the tag is this message's
@@ -62,8 +62,8 @@ class Delivered final : public DeliveredMessage {
 // What a shim's own files do with an envelope.
 struct EnvelopeAccess {
   static amqp_envelope_t& Raw(Envelope& envelope) { return envelope.envelope_; }
-  static const std::shared_ptr<Delivered>& DeliveredOf(const Envelope& envelope) { return envelope.delivered_; }
-  static void Deliver(Envelope& envelope, std::shared_ptr<Delivered> delivered) {
+  static const std::shared_ptr<DeliveredState>& DeliveredOf(const Envelope& envelope) { return envelope.delivered_; }
+  static void Deliver(Envelope& envelope, std::shared_ptr<DeliveredState> delivered) {
     envelope.delivered_ = std::move(delivered);
   }
   static void Hold(Envelope& envelope) { envelope.held_ = true; }

@@ -10,7 +10,7 @@ constexpr std::string_view kSettled = "it has been acknowledged or rejected alre
 
 }  // namespace
 
-void Returns::Opened(const std::shared_ptr<Delivered>& delivered) { open_[delivered->tag] = delivered; }
+void Returns::Opened(const std::shared_ptr<DeliveredState>& delivered) { open_[delivered->tag] = delivered; }
 
 void Returns::GiveBack(std::uint64_t tag, Clock::time_point due) {
   open_.erase(tag);

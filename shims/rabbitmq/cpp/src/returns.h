@@ -23,7 +23,7 @@ class Returns {
  public:
   using Clock = std::chrono::steady_clock;
 
-  void Opened(const std::shared_ptr<Delivered>& delivered);
+  void Opened(const std::shared_ptr<DeliveredState>& delivered);
   // This message goes back then.
   void GiveBack(std::uint64_t tag, Clock::time_point due);
 
@@ -52,7 +52,7 @@ class Returns {
   std::size_t kept() const { return open_.size() + due_.size(); }
 
  private:
-  std::map<std::uint64_t, std::weak_ptr<Delivered>> open_;
+  std::map<std::uint64_t, std::weak_ptr<DeliveredState>> open_;
   std::map<std::uint64_t, Clock::time_point> due_;
   std::set<std::uint64_t> returning_;  // the latest that go back, or have: no tag comes twice in a channel's life
 };

@@ -43,11 +43,11 @@ std::string RandomMark() {
 bool IsOurs(const amqp_field_value_t& value) { return IsText(value) && IsLineageText(View(value.value.bytes)); }
 
 // The lineages among the headers: those of a message whose properties are published again.
-struct Carried {
+struct HeaderLineages {
   std::vector<amqp_table_entry_t> entries;
   bool foreign = false;  // the application has something else under our name
 
-  explicit Carried(const amqp_table_t& headers) {
+  explicit HeaderLineages(const amqp_table_t& headers) {
     for (int at = 0; at < headers.num_entries; ++at) {
       const amqp_table_entry_t& entry = headers.entries[at];
       const std::string_view name = View(entry.key);
@@ -64,9 +64,9 @@ struct Carried {
 };
 
 // Whether these are headers of the very message that the scope was opened for: their lineage is in the scope.
-bool CameWith(const ScopePtr& scope, const Carried& carried) {
+bool CameWith(const ScopePtr& scope, const HeaderLineages& carried) {
   if (scope == nullptr || !scope->delivery()) return false;
-  const auto* const delivered = dynamic_cast<const Delivered*>(scope->delivery()->message.get());
+  const auto* const delivered = dynamic_cast<const DeliveredState*>(scope->delivery()->message.get());
   if (delivered == nullptr) return false;
   return std::all_of(carried.entries.begin(), carried.entries.end(), [&](const amqp_table_entry_t& entry) {
     return View(entry.value.value.bytes) == (View(entry.key) == kLineageHeader ? delivered->lineage : delivered->jms);
@@ -75,7 +75,7 @@ bool CameWith(const ScopePtr& scope, const Carried& carried) {
 
 // Takes the lineage of another message whose properties are published here, as far as it may be believed. Where it may
 // not, nothing says what this one depends on (SCOPE-31).
-void Receive(const Told& told, Carried& carried, ::antipode::Stamp& stamp) {
+void Receive(const WrapArguments& told, HeaderLineages& carried, ::antipode::Stamp& stamp) {
   MessageOptions options;
   options.lineage_in = told.lineage_in;
   options.sender = "a message to " + told.store->name();
@@ -97,7 +97,7 @@ void RemoveMark(Properties& properties) {
   const std::string_view id = View(properties.get().message_id);
   if (id.size() != kMarkLength || id.find_first_not_of("0123456789abcdef") != std::string_view::npos) return;
   const auto names = [id](std::string_view text) { return text.find(id) != std::string_view::npos; };
-  const Carried carried(properties.headers());
+  const HeaderLineages carried(properties.headers());
   const ScopePtr scope = CurrentScope();
   bool is_mark = scope != nullptr && names(scope->Known().Serialize());
   for (const amqp_table_entry_t& entry : carried.entries) is_mark = is_mark || names(View(entry.value.value.bytes));
@@ -105,7 +105,7 @@ void RemoveMark(Properties& properties) {
 }
 
 // The lineage would make the header frame too long: it is left out, and said so, before anything is sent.
-Result<void> NoRoom(const Told& told, Properties& properties, int frame_max) {
+Result<void> NoRoom(const WrapArguments& told, Properties& properties, int frame_max) {
   const std::string& name = told.store->name();
   properties.Remove(kLineageHeader);
   if (!FitsAFrame(properties, frame_max)) return {};  // too long without us: it is not sent
@@ -196,10 +196,10 @@ std::string Mark(Properties& properties) {
   return mark;
 }
 
-Result<void> Stamp(const Told& told, Properties& properties, std::optional<WriteId> own, int frame_max,
+Result<void> Stamp(const WrapArguments& told, Properties& properties, std::optional<WriteId> own, int frame_max,
                    const Site& site) {
   if (!own) RemoveMark(properties);
-  Carried carried(properties.headers());
+  HeaderLineages carried(properties.headers());
   if (carried.foreign) {
     logs::Warn(
         "AP405", "foreign header " + told.store->name(),

@@ -59,7 +59,7 @@ bool FitsAFrame(const Properties& properties, int frame_max);
 //
 // Fails with kPendingWrite (`on_pending=raise`), and with kConfiguration where there is no room and `OnNoRoom::kRaise`
 // was said.
-Result<void> Stamp(const Told& told, Properties& properties, std::optional<WriteId> own, int frame_max,
+Result<void> Stamp(const WrapArguments& told, Properties& properties, std::optional<WriteId> own, int frame_max,
                    const Site& site);
 
 }  // namespace antipode::rabbitmq

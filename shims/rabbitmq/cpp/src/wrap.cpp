@@ -105,7 +105,7 @@ Result<Connection> Wrap(amqp_connection_state_t connection, const Options& optio
   auto joined = Join(options);
   if (!joined.ok()) return joined.error();
   (*joined)->UseServer(options, std::any(OwnBroker{address}), address);
-  auto told = std::make_shared<Told>();
+  auto told = std::make_shared<WrapArguments>();
   told->store = *joined;
   told->track = options.track;
   told->stamped = options.stamped;

@@ -5,7 +5,14 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from antipode.shim.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
+from antipode.shim.administration import (
+    Administration,
+    InitRequest,
+    Level,
+    StorePreparer,
+    administration_of,
+    found_shims,
+)
 from antipode_rabbitmq import RabbitMQShim, Tap, declare_tap
 from antipode_rabbitmq.doctor import probe
 from rabbit_regions import Region
@@ -41,12 +48,12 @@ def test_there_are_no_epochs() -> None:
 
 
 def test_init_declares_the_tap_that_doctor_misses(b: Region) -> None:
-    shim: Preparing = RabbitMQShim
-    assert isinstance(shim, Preparing)
+    shim: StorePreparer = RabbitMQShim
+    assert isinstance(shim, StorePreparer)
     exchange, queue = b.exchange(), f"tap-{uuid.uuid4().hex[:12]}"
     url = f"{b.url}#{queue}"
     assert [each.level for each in RabbitMQShim.diagnose(url)] == [Level.UNPROVEN]
-    declare, grant = shim.preparations(url, Wanted("notifications", "bob", {"exchange": exchange}))
+    declare, grant = shim.preparations(url, InitRequest("notifications", "bob", {"exchange": exchange}))
     assert declare.run is not None
     b.queues.append(queue)
     for _ in range(2):  # it may be done again
@@ -59,6 +66,6 @@ def test_init_declares_the_tap_that_doctor_misses(b: Region) -> None:
 
 
 def test_init_needs_nothing_where_nothing_is_tracked() -> None:
-    assert RabbitMQShim.preparations("amqp://broker/%2F", Wanted("notifications")) == []
-    (grant,) = RabbitMQShim.preparations("amqp://broker/blog#a.tap", Wanted("notifications"))
+    assert RabbitMQShim.preparations("amqp://broker/%2F", InitRequest("notifications")) == []
+    (grant,) = RabbitMQShim.preparations("amqp://broker/blog#a.tap", InitRequest("notifications"))
     assert grant.text == r"set_permissions -p blog USER '^$' '^$' '^a\.tap$'"

@@ -30,7 +30,7 @@ Binding::Binding(const redisContext& context, std::shared_ptr<Store> joined, std
       options(given),
       resting(options),
       marker(shim().MarkerAt(store->name(), target)),
-      place_(Target::Reached(context)),
+      place_(Target::ReachedServer(context)),
       socket_(SocketOf(context)),
       lead_(std::move(own)) {
   marker->AddUser();
@@ -42,7 +42,7 @@ void Binding::Reach(const redisContext& context) {
   bool is_there = true;
   const ino_t socket = SocketOf(context);
   if (socket == 0 || socket != socket_) {  // else its words count when it is made anew (BAR-68)
-    const Target place = Target::Reached(context);
+    const Target place = Target::ReachedServer(context);
     is_there = place.Address() == place_.Address();
     place_ = place;
     socket_ = socket;

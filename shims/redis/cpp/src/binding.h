@@ -48,7 +48,7 @@ struct Binding {
   std::shared_ptr<Server> server;
   Target target;
   const Options options;
-  const Resting resting;
+  const LineagePlacement resting;
   std::shared_ptr<Marker> marker;
   std::string why_denied;
 

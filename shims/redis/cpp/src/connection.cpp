@@ -8,15 +8,15 @@ namespace antipode::redis {
 namespace {
 
 // A formatted command, freed with this object; a negative size where hiredis could not format it.
-class Formatted {
+class FormattedCommand {
  public:
-  Formatted(const char* format, va_list arguments) { size_ = redisvFormatCommand(&text_, format, arguments); }
-  Formatted(int argc, const char** argv, const std::size_t* argvlen) {
+  FormattedCommand(const char* format, va_list arguments) { size_ = redisvFormatCommand(&text_, format, arguments); }
+  FormattedCommand(int argc, const char** argv, const std::size_t* argvlen) {
     size_ = redisFormatCommandArgv(&text_, argc, argv, argvlen);
   }
-  Formatted(const Formatted&) = delete;
-  Formatted& operator=(const Formatted&) = delete;
-  ~Formatted() {
+  FormattedCommand(const FormattedCommand&) = delete;
+  FormattedCommand& operator=(const FormattedCommand&) = delete;
+  ~FormattedCommand() {
     if (size_ >= 0) redisFreeCommand(text_);
   }
 
@@ -46,7 +46,7 @@ Reply Connection::Command(Format format, ...) {
 Reply Connection::CommandV(Format format, va_list arguments) {
   va_list again;
   va_copy(again, arguments);
-  const Formatted command(format.text, arguments);
+  const FormattedCommand command(format.text, arguments);
   Reply reply;
   if (command.ok()) {
     reply = inside_->Command(command.text(), format.site);
@@ -58,7 +58,7 @@ Reply Connection::CommandV(Format format, va_list arguments) {
 }
 
 Reply Connection::CommandArgv(int argc, const char** argv, const std::size_t* argvlen, Site site) {
-  const Formatted command(argc, argv, argvlen);
+  const FormattedCommand command(argc, argv, argvlen);
   if (command.ok()) return inside_->Command(command.text(), site);
   redisAppendCommandArgv(context(), argc, argv, argvlen);
   return {};
@@ -75,7 +75,7 @@ int Connection::Append(Format format, ...) {
 int Connection::AppendV(Format format, va_list arguments) {
   va_list again;
   va_copy(again, arguments);
-  const Formatted command(format.text, arguments);
+  const FormattedCommand command(format.text, arguments);
   const int done =
       command.ok() ? inside_->Append(command.text(), format.site) : redisvAppendCommand(context(), format.text, again);
   va_end(again);
@@ -83,7 +83,7 @@ int Connection::AppendV(Format format, va_list arguments) {
 }
 
 int Connection::AppendArgv(int argc, const char** argv, const std::size_t* argvlen, Site site) {
-  const Formatted command(argc, argv, argvlen);
+  const FormattedCommand command(argc, argv, argvlen);
   return command.ok() ? inside_->Append(command.text(), site) : redisAppendCommandArgv(context(), argc, argv, argvlen);
 }
 

@@ -48,7 +48,7 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
     messages_ = true;
     return REDIS_OK;
   }
-  Expected expected;
+  ExpectedReply expected;
   expected.is_queued = multi_;
   if (kind == Kind::kTransaction || name == "RESET") {
     AppendTransaction(name, expected, site);
@@ -74,7 +74,7 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
   return multi_sent_ && !multi_ ? Flush() : REDIS_OK;
 }
 
-void Connection::Inside::AppendTransaction(const std::string& name, Expected& expected, const Site& site) {
+void Connection::Inside::AppendTransaction(const std::string& name, ExpectedReply& expected, const Site& site) {
   expected.is_queued = false;
   if (name == "MULTI") {
     if (multi_) return;  // nested: the server refuses it, and the EXEC
@@ -103,7 +103,7 @@ void Connection::Inside::AppendTransaction(const std::string& name, Expected& ex
   watching_ = false;
 }
 
-void Connection::Inside::AppendWrite(Kind kind, Expected& expected, const Site& site) {
+void Connection::Inside::AppendWrite(Kind kind, ExpectedReply& expected, const Site& site) {
   if (multi_) {
     if (held_ == nullptr) {
       held_ = NewWrite(Kind::kWrite, site);  // an error of EXEC says that nothing was done
@@ -116,7 +116,7 @@ void Connection::Inside::AppendWrite(Kind kind, Expected& expected, const Site& 
   const ScopePtr scope = CurrentScope();
   for (std::size_t place = asked_; place < batch_.size();
        ++place) {  // the commands of one batch and scope are one write
-    const Expected& each = batch_[place];
+    const ExpectedReply& each = batch_[place];
     if (each.write != nullptr && !each.is_exec && !each.is_queued && each.write->scope() == scope) {
       expected.write = each.write;
       if (kind == Kind::kMaybe) expected.write->NotCertain();
@@ -147,7 +147,7 @@ bool Connection::Inside::IsRefused(const ReadPtr& read) {
 
 // A command as it is sent, where a lineage may rest beside its values; nothing: as it stands.
 std::optional<std::string> Connection::Inside::Wire(const Words& words, Kind kind, const WritePtr& write) const {
-  const Resting& resting = binding_.resting;
+  const LineagePlacement& resting = binding_.resting;
   if (!resting.any()) return std::nullopt;
   if (kind == Kind::kRead) return resting.WireRead(words);
   if (!resting.Writes(words) || (write == nullptr && resting.in_field())) return std::nullopt;
@@ -178,7 +178,7 @@ void Connection::Inside::Tell(Read& told, std::string_view packed, const redisRe
 }
 
 // A command stands in a MULTI: where its reply will be in that of EXEC.
-void Connection::Inside::NoteQueued(const Expected& expected, const redisReply& reply) {
+void Connection::Inside::NoteQueued(const ExpectedReply& expected, const redisReply& reply) {
   if (expected.is_queued && BeginsWith(reply, "QUEUED") && Read::IsHeard(*binding_.store)) {
     queued_noted_.push_back(expected.noted_at);
   }
@@ -190,7 +190,7 @@ bool Connection::Inside::Asks() const {
   if (multi_ || silent_ || skips_ || !binding_.MayAsk()) return false;
   const bool taker_collects = ReadCall::IsCollected(binding_);
   for (std::size_t place = asked_; place < batch_.size(); ++place) {
-    const Expected& each = batch_[place];
+    const ExpectedReply& each = batch_[place];
     if (each.write != nullptr && !each.is_queued) return true;
     if (each.is_multi) continue;
     if (taker_collects && !each.moment.readers.empty()) return true;
@@ -204,11 +204,11 @@ bool Connection::Inside::Asks() const {
 // Puts the question for what was appended since the last one behind it.
 void Connection::Inside::Ask() {
   const bool asks = Asks();
-  Expected answer;
+  ExpectedReply answer;
   answer.is_answer = true;
   answer.is_queued = !asks;  // then nothing comes: what it serves is settled behind the last reply
   for (std::size_t place = asked_; place < batch_.size(); ++place) {
-    const Expected& each = batch_[place];
+    const ExpectedReply& each = batch_[place];
     if (each.write != nullptr && !each.is_queued) {
       if (asks) each.write->Asked();
       if (answer.writes.empty() || answer.writes.back() != each.write) answer.writes.push_back(each.write);
@@ -231,7 +231,7 @@ int Connection::Inside::Flush() {
   Ask();
   if (!WaitForBatch()) return REDIS_ERR;
   multi_sent_ = multi_;
-  for (Expected& each : batch_) {
+  for (ExpectedReply& each : batch_) {
     if (each.write != nullptr) each.write->JoinCommitter();
     if (each.write != nullptr && !each.is_queued) each.write->Sent();
     expected_.push_back(std::move(each));
@@ -255,7 +255,7 @@ Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
     if (IsRefused(*words)) return Reply(*refused_);
     const bool idle = unsent_.empty() && expected_.empty() && ready_.empty() && context_->err == 0;
     if (idle && !multi_ && !watching_ && !messages_ && !silent_ && !skips_ && !Blocks(*words)) {
-      const ReadPtr read = ReadCall::For(binding_, site);
+      const ReadPtr read = ReadCall::CaseShims(binding_, site);
       if (IsRefused(read)) return Reply(*refused_);
       if (read != nullptr) {
         const auto told = ReadCall::Told(binding_, true, site);
@@ -302,7 +302,7 @@ int Connection::Inside::ReadReply(Reply& reply) {
     reply = std::move(taken);
     return REDIS_OK;
   }
-  Expected expected = std::move(expected_.front());
+  ExpectedReply expected = std::move(expected_.front());
   expected_.pop_front();
   if (expected.write != nullptr) expected.write->JoinCommitter();
   Settle(expected, *taken);
@@ -329,7 +329,7 @@ int Connection::Inside::ReadReply(Reply& reply) {
 // The answers to our questions that come next; false where the connection broke.
 bool Connection::Inside::ReadAnswers() {
   while (!expected_.empty() && expected_.front().is_answer) {
-    Expected answer = std::move(expected_.front());
+    ExpectedReply answer = std::move(expected_.front());
     expected_.pop_front();
     Reply taken;
     if (!answer.is_queued) {
@@ -348,7 +348,7 @@ bool Connection::Inside::ReadAnswers() {
   return true;
 }
 
-void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
+void Connection::Inside::Settle(ExpectedReply& expected, const redisReply& reply) {
   const bool is_error = reply.type == REDIS_REPLY_ERROR;
   if (expected.dropped != nullptr) expected.dropped->Abandon();
   if (expected.is_multi && is_error) {  // there is no transaction: what follows is done at once
@@ -376,8 +376,8 @@ void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
 // The write that was appended behind a MULTI that is now refused. Its EXEC asks for its position; nobody does where it
 // has none.
 void Connection::Inside::Alone() {
-  for (const std::deque<Expected>* each : {&expected_, &batch_}) {
-    for (const Expected& next : *each) {
+  for (const std::deque<ExpectedReply>* each : {&expected_, &batch_}) {
+    for (const ExpectedReply& next : *each) {
       if (next.is_exec) return;
       if (next.dropped == nullptr) continue;
       next.dropped->Unasked(kRefusedMulti);
@@ -388,7 +388,7 @@ void Connection::Inside::Alone() {
 }
 
 // Makes a reply what the application is to get, and tells whoever wants to know what rested beside it.
-void Connection::Inside::Show(const Expected& expected, redisReply& reply) {
+void Connection::Inside::Show(const ExpectedReply& expected, redisReply& reply) {
   Beside beside;
   bool shown = !expected.shown.is_plain();
   if (expected.is_queued && reply.type == REDIS_REPLY_STATUS && BeginsWith(reply, "QUEUED")) {
@@ -437,17 +437,17 @@ void Connection::Inside::Broke() {
 
 void Connection::Inside::LoseAll(std::size_t kept) {
   bool is_unanswered = false;  // whether it is not known if there was a transaction at all
-  const std::deque<Expected> lost(std::make_move_iterator(expected_.begin() + static_cast<std::ptrdiff_t>(kept)),
+  const std::deque<ExpectedReply> lost(std::make_move_iterator(expected_.begin() + static_cast<std::ptrdiff_t>(kept)),
                                   std::make_move_iterator(expected_.end()));
   expected_.resize(kept);
-  for (const Expected& each : lost) {
+  for (const ExpectedReply& each : lost) {
     if (each.is_multi) is_unanswered = true;
     if (is_unanswered && each.is_queued && each.write != nullptr) each.write->Sent();
     if (each.dropped != nullptr) each.dropped->Abandon();
     if (each.write != nullptr) each.write->Lost();
     for (const WritePtr& write : each.writes) write->Lost();
   }
-  for (Expected& each : batch_) {
+  for (ExpectedReply& each : batch_) {
     if (each.dropped != nullptr) each.dropped->Abandon();
     if (each.write != nullptr) each.write->Lost();
   }

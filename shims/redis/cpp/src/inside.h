@@ -52,7 +52,7 @@ class Connection::Inside {
     Lineage proof;
   };
   // A command of this application's, of which no reply has come, or (`is_answer`) our question behind some.
-  struct Expected {
+  struct ExpectedReply {
     bool is_answer = false;
     bool is_exec = false;
     bool is_multi = false;
@@ -72,9 +72,9 @@ class Connection::Inside {
   };
 
   // Appending
-  void AppendTransaction(const std::string& name, Expected& expected, const Site& site);
-  void AppendOther(const std::string& name, const Words& words, Expected& expected);
-  void AppendWrite(Kind kind, Expected& expected, const Site& site);
+  void AppendTransaction(const std::string& name, ExpectedReply& expected, const Site& site);
+  void AppendOther(const std::string& name, const Words& words, ExpectedReply& expected);
+  void AppendWrite(Kind kind, ExpectedReply& expected, const Site& site);
   void Follow(const Words& words, const std::string& name);
   WritePtr NewWrite(Kind kind, const Site& site);
   bool IsRefused(const Words& words);
@@ -92,47 +92,47 @@ class Connection::Inside {
   int TakeReply(Reply& reply);
   int ReadReply(Reply& reply);
   bool ReadAnswers();
-  void Settle(Expected& expected, const redisReply& reply);
+  void Settle(ExpectedReply& expected, const redisReply& reply);
   void Alone();
-  void Show(const Expected& expected, redisReply& reply);
+  void Show(const ExpectedReply& expected, redisReply& reply);
   void Broke();
   void LoseAll(std::size_t kept = 0);
   bool InMessages(const redisReply& reply);
 
   // Who observes
   void Tell(Read& told, std::string_view packed, const redisReply& reply, bool is_queued) const;
-  void NoteQueued(const Expected& expected, const redisReply& reply);
+  void NoteQueued(const ExpectedReply& expected, const redisReply& reply);
 
   // Reads that wait, or say what they depend on
   std::optional<std::vector<Reply>> Exchange(const std::vector<std::string>& packed);
-  std::optional<Seen> Look(ReadCall& read);
+  std::optional<ServerState> Look(ReadCall& read);
   bool WaitFor(ReadCall& read);
   bool WaitHere(ReadCall& read);
   std::optional<Error> LateError(ReadCall& read) const;
-  void AppendRead(Expected& expected, std::string_view packed, const Site& site);
+  void AppendRead(ExpectedReply& expected, std::string_view packed, const Site& site);
   ReadPtr NewRead(const Site& site);
   ReadPtr JoinBatch(ReadPtr read);
   bool IsAwaited(const ReadCall& read) const;
   ReadPtr WaitNow(const Site& site);
-  void KeepRead(Expected& expected, const ReadPtr& read);
+  void KeepRead(ExpectedReply& expected, const ReadPtr& read);
   bool WaitForBatch();
-  void JoinTaker(Expected& expected, const redisReply& reply);
+  void JoinTaker(ExpectedReply& expected, const redisReply& reply);
   void Prove(const std::optional<Replication>& now);
   std::optional<Error> PastError(const Moment& moment) const;
   Reply ReadShown(const Words& words, std::string_view packed, ReadCall& read);
   Reply ReadInMulti(std::string_view packed, const std::string& ask_beside, ReadCall& read);
   Reply ReadPlainly(std::string_view packed, const std::vector<Reply>& refused, ReadCall& read);
-  std::optional<Seen> SeenIn(const std::vector<const redisReply*>& values, const std::vector<std::string>& fields,
+  std::optional<ServerState> SeenIn(const std::vector<const redisReply*>& values, const std::vector<std::string>& fields,
                              ReadCall& read);
 
   const std::unique_ptr<redisContext, Free> context_;
   Binding binding_;
-  Repeating repeating_;
+  ReadRepeater repeating_;
 
   std::string unsent_;
-  std::deque<Expected> batch_;     // of `unsent_`
+  std::deque<ExpectedReply> batch_;     // of `unsent_`
   std::size_t asked_ = 0;          // so many of them have their question
-  std::deque<Expected> expected_;  // of what was sent
+  std::deque<ExpectedReply> expected_;  // of what was sent
   std::deque<Reply> ready_;        // read ahead of the application, and settled when it takes them
   std::vector<ReadPtr> batch_reads_;  // the commands of one batch that wait for the same are one read
   // Of an open MULTI: what was waited for before it, and what reads inside it collect.

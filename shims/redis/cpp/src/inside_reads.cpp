@@ -77,7 +77,7 @@ int Connection::Inside::TakeReply(Reply& reply) {
 
 // Reads every reply that is on its way, for the application to take later: then a question of ours is the next.
 int Connection::Inside::Drain() {
-  const auto comes = [](const Expected& each) { return !each.is_answer || !each.is_queued; };
+  const auto comes = [](const ExpectedReply& each) { return !each.is_answer || !each.is_queued; };
   const auto all = static_cast<std::size_t>(std::count_if(expected_.begin(), expected_.end(), comes));
   while (ready_.size() < all) {
     void* raw = nullptr;
@@ -110,7 +110,7 @@ std::optional<std::vector<Reply>> Connection::Inside::Exchange(const std::vector
 }
 
 // What the replies say; nothing where the server refuses to say where it is.
-std::optional<Seen> Connection::Inside::SeenIn(const std::vector<const redisReply*>& values,
+std::optional<ServerState> Connection::Inside::SeenIn(const std::vector<const redisReply*>& values,
                                                const std::vector<std::string>& fields, ReadCall& read) {
   if (values.empty() || IsError(values[0])) {
     read.Refused(std::string(values.empty() ? std::string_view() : TextOf(values[0])));
@@ -121,7 +121,7 @@ std::optional<Seen> Connection::Inside::SeenIn(const std::vector<const redisRepl
     read.Refused("INFO replication answered something else");
     return std::nullopt;
   }
-  Seen seen{*now, {}, true, {}};
+  ServerState seen{*now, {}, true, {}};
   if (fields.empty()) return seen;
   const redisReply* const marks = values.size() > 1 ? values[1] : nullptr;
   if (marks != nullptr && marks->type == REDIS_REPLY_ARRAY && marks->elements == fields.size()) {
@@ -142,9 +142,9 @@ std::optional<Seen> Connection::Inside::SeenIn(const std::vector<const redisRepl
 // Where the connection's server is, with its marks; nothing (and the read refused) where it does not say.
 //
 // On a connection that watches keys there is no MULTI of ours: it would end the application's WATCH.
-std::optional<Seen> Connection::Inside::Look(ReadCall& read) {
+std::optional<ServerState> Connection::Inside::Look(ReadCall& read) {
   constexpr int kAgain = 3;
-  std::optional<Seen> seen;
+  std::optional<ServerState> seen;
   for (int times = 0; times < kAgain; ++times) {
     const std::vector<std::string> fields = read.Fields();
     const bool in_multi = !fields.empty() && !watching_;
@@ -187,8 +187,8 @@ ReadPtr Connection::Inside::JoinBatch(ReadPtr read) {
   return read;
 }
 
-void Connection::Inside::AppendRead(Expected& expected, std::string_view packed, const Site& site) {
-  const ReadPtr read = multi_ && multi_sent_ ? ReadCall::For(binding_, site) : NewRead(site);
+void Connection::Inside::AppendRead(ExpectedReply& expected, std::string_view packed, const Site& site) {
+  const ReadPtr read = multi_ && multi_sent_ ? ReadCall::CaseShims(binding_, site) : NewRead(site);
   if (IsRefused(read)) return;
   if (!multi_) {
     if (read != nullptr) expected.reads.push_back(read);
@@ -239,7 +239,7 @@ ReadPtr Connection::Inside::WaitNow(const Site& site) {
 }
 
 // What a command that may read waited for may have grown until it is sent.
-void Connection::Inside::KeepRead(Expected& expected, const ReadPtr& read) {
+void Connection::Inside::KeepRead(ExpectedReply& expected, const ReadPtr& read) {
   (multi_ ? multi_moment_ : expected.moment).Add(ReadCall::Reader(binding_));
   if (read == nullptr || (multi_ && multi_sent_)) return;
   (multi_ ? multi_reads_ : expected.reads).push_back(JoinBatch(read));
@@ -252,7 +252,7 @@ void Connection::Inside::Moment::Add(std::shared_ptr<const Read> reader) {
 
 // Who takes data depends on them, whoever asked for them (SCOPE-24). Where the question for their position was not
 // asked, or has been answered, nobody knows what covers them.
-void Connection::Inside::JoinTaker(Expected& expected, const redisReply& reply) {
+void Connection::Inside::JoinTaker(ExpectedReply& expected, const redisReply& reply) {
   const auto collects = [](const ReadPtr& each) { return each->collects(); };
   const bool is_read = std::any_of(expected.reads.begin(), expected.reads.end(), collects);
   if (expected.moment.readers.empty() || reply.type == REDIS_REPLY_ERROR) return;
@@ -261,7 +261,7 @@ void Connection::Inside::JoinTaker(Expected& expected, const redisReply& reply) 
   if (taker == nullptr) return;
   const auto is_it = [&](const ReadPtr& each) { return each->CollectsLike(*taker); };
   if (std::any_of(expected.reads.begin(), expected.reads.end(), is_it)) return;
-  const auto is_answer = [](const Expected& each) { return each.is_answer; };
+  const auto is_answer = [](const ExpectedReply& each) { return each.is_answer; };
   const auto answer = std::find_if(expected_.begin(), expected_.end(), is_answer);
   if (answer == expected_.end()) {
     taker->Saw(std::nullopt);
@@ -280,7 +280,7 @@ void Connection::Inside::JoinTaker(Expected& expected, const redisReply& reply) 
 // broke.
 bool Connection::Inside::WaitForBatch() {
   std::vector<ReadPtr> reads = batch_reads_;  // where the connection breaks the batch is forgotten
-  const bool gives_data = !multi_sent_ && std::any_of(batch_.begin(), batch_.end(), [](const Expected& each) {
+  const bool gives_data = !multi_sent_ && std::any_of(batch_.begin(), batch_.end(), [](const ExpectedReply& each) {
     return each.is_multi || !each.moment.readers.empty();
   });
   const ReadPtr taker = gives_data ? ReadCall::ForWaiting(binding_, Site()) : nullptr;
@@ -299,7 +299,7 @@ bool Connection::Inside::WaitForBatch() {
     asked = asked | wanted;
   }
   if (multi_) multi_moment_.proof = multi_moment_.proof | proof;
-  for (Expected& each : batch_) {
+  for (ExpectedReply& each : batch_) {
     if (each.moment.readers.empty()) continue;
     each.moment.proof = each.moment.proof | proof;
     // What it waited for in vain is told of by itself.
@@ -315,7 +315,7 @@ void Connection::Inside::Prove(const std::optional<Replication>& now) {
   const auto id = WriteId::Position(binding_.name(), position->epoch, position->counter);
   if (!id.ok()) return;
   if (multi_sent_) multi_moment_.proof = multi_moment_.proof.Including(*id);
-  for (Expected& each : expected_) {
+  for (ExpectedReply& each : expected_) {
     if (!each.moment.readers.empty()) each.moment.proof = each.moment.proof.Including(*id);
   }
 }
@@ -363,7 +363,7 @@ std::optional<Error> Connection::Inside::LateError(ReadCall& read) const {
 
 // Reads as it is sent where lineages rest beside values, and gives what the application is to get.
 Reply Connection::Inside::ReadShown(const Words& words, std::string_view packed, ReadCall& read) {
-  const Resting& resting = binding_.resting;
+  const LineagePlacement& resting = binding_.resting;
   if (!resting.any()) return ReadInMulti(packed, {}, read);
   const auto wire = resting.WireRead(words);
   const bool asks = read.collects() && resting.ReadsHash(words);

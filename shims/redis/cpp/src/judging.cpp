@@ -15,7 +15,7 @@ Ends Before(const Replication& now) {
 
 }  // namespace
 
-Ends Seen::Proved() const {
+Ends ServerState::Proved() const {
   Ends proved = marks;
   Ends own = Before(replication);
   own[replication.epoch] = std::max(own[replication.epoch], replication.offset);
@@ -23,7 +23,7 @@ Ends Seen::Proved() const {
   return proved;
 }
 
-Visibility Judge(const WriteId& write_id, const Seen& seen) {
+Visibility Judge(const WriteId& write_id, const ServerState& seen) {
   const Ordered* version = write_id.ordered();
   if (!write_id.is_position() || version == nullptr) {
     return Visibility::Unproven(write_id.Section() + " is no Redis position");

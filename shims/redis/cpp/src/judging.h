@@ -12,7 +12,7 @@
 namespace antipode::redis {
 
 // One atomic look at a server: its place in replication, and the marks in its data.
-struct Seen {
+struct ServerState {
   Replication replication;
   Ends marks;               // for the epochs that were asked for
   bool marks_known = true;  // false where the marks could not be read
@@ -23,7 +23,7 @@ struct Seen {
 };
 
 // What one look proves of one write. Never by the offset of another history.
-Visibility Judge(const WriteId& write_id, const Seen& seen);
+Visibility Judge(const WriteId& write_id, const ServerState& seen);
 
 }  // namespace antipode::redis
 

@@ -169,7 +169,7 @@ void Marker::Run() {
     if (ended_) break;
     if (users_ <= 0 && !dirty_) continue;
     stepping_ = true;
-    Got<Nanoseconds> next = Failure{};
+    SessionReply<Nanoseconds> next = Failure{};
     try {
       next = Step(lock);
     } catch (const std::bad_alloc&) {  // the mark stays due (BAR-61)
@@ -198,13 +198,13 @@ void Marker::Run() {
 }
 
 // Marks if a mark is due; how long the next look may take. The lock is held but while the server is asked.
-Got<Marker::Nanoseconds> Marker::Step(std::unique_lock<std::mutex>& lock) {
+SessionReply<Marker::Nanoseconds> Marker::Step(std::unique_lock<std::mutex>& lock) {
   std::shared_ptr<Session> session = session_;
   const bool wants_facts = facts_ == nullptr;
   const std::optional<Ordered> position = position_;
   const bool was_dirty = std::exchange(dirty_, false);
   lock.unlock();
-  const auto work = [&]() -> Got<Said> {
+  const auto work = [&]() -> SessionReply<Said> {
     if (session == nullptr) {
       auto opened = Session::Open(target_, kTimeout);
       if (!opened.ok()) return opened.failure();
@@ -232,7 +232,7 @@ Got<Marker::Nanoseconds> Marker::Step(std::unique_lock<std::mutex>& lock) {
   return Nanoseconds(MarkPeriod());  // where nobody writes: has it become the primary of a new epoch?
 }
 
-Got<Marker::Said> Marker::Mark(Session& session, const std::optional<Ordered>& position,
+SessionReply<Marker::Said> Marker::Mark(Session& session, const std::optional<Ordered>& position,
                                std::chrono::milliseconds period) {
   const std::string counter = std::to_string(position ? position->counter : 0);
   const std::string time = std::to_string(period.count());

@@ -60,8 +60,8 @@ class Marker : public std::enable_shared_from_this<Marker> {
   Marker(std::string store, Target target, std::string key);
   void Start(std::unique_lock<std::mutex>& lock);
   void Run();
-  Got<Nanoseconds> Step(std::unique_lock<std::mutex>& lock);
-  Got<Said> Mark(Session& session, const std::optional<Ordered>& position, std::chrono::milliseconds period);
+  SessionReply<Nanoseconds> Step(std::unique_lock<std::mutex>& lock);
+  SessionReply<Said> Mark(Session& session, const std::optional<Ordered>& position, std::chrono::milliseconds period);
   Nanoseconds Refused(const Failure& failure);
 
   const std::string store_;

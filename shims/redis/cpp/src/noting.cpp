@@ -8,7 +8,7 @@
 namespace antipode::redis {
 namespace {
 
-using Changes = std::vector<history::Changed>;
+using Changes = std::vector<history::KeyChange>;
 
 // Writes that change their first key, and no other.
 constexpr std::string_view kOneKey[] = {"APPEND",
@@ -71,7 +71,7 @@ bool Among(const std::string_view (&words)[size], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-history::Changed There(std::string_view key, bool expires = false) {
+history::KeyChange There(std::string_view key, bool expires = false) {
   return {std::string(key), history::Content::kSomething, expires};
 }
 

@@ -20,7 +20,7 @@ namespace antipode::redis {
 // One command of a write.
 struct NotedCommand {
   // What it does to which keys; nothing where nobody knows.
-  std::optional<std::vector<history::Changed>> changes;
+  std::optional<std::vector<history::KeyChange>> changes;
   // The kind of reply, besides an error, by which it changed nothing: nil, or the number 0.
   int nothing = REDIS_REPLY_ERROR;
   // Whether the server has it for a write.
@@ -35,7 +35,7 @@ class NotedCommands {
   void Heard(std::size_t place, const redisReply& reply);
 
   // Which keys they changed, in their order; nothing where nobody knows.
-  std::optional<std::vector<history::Changed>> Changed() const;
+  std::optional<std::vector<history::KeyChange>> Changed() const;
 
  private:
   std::vector<NotedCommand> commands_;

@@ -13,7 +13,7 @@ std::string Grant(const std::string& key) {
          key;
 }
 
-Got<Facts> Probe(Session& session, const std::string& store, const std::string& key) {
+SessionReply<Facts> Probe(Session& session, const std::string& store, const std::string& key) {
   auto replies = session.Ask({std::string(kQuestion), Pack({"INFO", "memory"}), Pack({"INFO", "cluster"}),
                               Pack({"HMGET", key, "-"})});
   if (!replies.ok()) return replies.failure();

@@ -22,7 +22,7 @@ struct Facts {
 };
 
 // Asks a server what it allows, and logs once what it lacks; a failure where it does not answer now.
-Got<Facts> Probe(Session& session, const std::string& store, const std::string& key);
+SessionReply<Facts> Probe(Session& session, const std::string& store, const std::string& key);
 
 // The sentence with the exact right.
 std::string Grant(const std::string& key);

@@ -57,7 +57,7 @@ std::shared_ptr<Read> ReadCall::Told(const Binding& binding, bool is_sure, const
   return told->is_told() ? told : nullptr;
 }
 
-std::shared_ptr<ReadCall> ReadCall::For(Binding& binding, const Site& site) {
+std::shared_ptr<ReadCall> ReadCall::CaseShims(Binding& binding, const Site& site) {
   auto call = Make(binding, site, true);
   return call != nullptr && (call->collects() || !call->ids_.empty() || call->refusal_) ? call : nullptr;
 }
@@ -105,7 +105,7 @@ bool ReadCall::Learned(const std::string& epoch) {
   return changed && !Fields().empty();
 }
 
-std::optional<Visibility> ReadCall::Judge(const Seen& seen) const {
+std::optional<Visibility> ReadCall::Judge(const ServerState& seen) const {
   std::optional<Visibility> worst;
   for (const WriteId& id : ids_) {
     Visibility answer = redis::Judge(id, seen);

@@ -21,7 +21,7 @@ namespace antipode::redis {
 class ReadCall {
  public:
   // Of a read that is done at once. Null where it is a plain one.
-  static std::shared_ptr<ReadCall> For(Binding& binding, const Site& site);
+  static std::shared_ptr<ReadCall> CaseShims(Binding& binding, const Site& site);
   // Of a read that is sent later. Null where it is a plain one, whatever becomes of its scope until then.
   static std::shared_ptr<ReadCall> ForSending(Binding& binding, const Site& site);
   // It waits for what the caller wants, and tells nobody what it saw. Null where nothing can be wanted.
@@ -61,7 +61,7 @@ class ReadCall {
   bool Learned(const std::string& epoch);
 
   // What is missing at the connection's server; nothing where nothing is.
-  std::optional<Visibility> Judge(const Seen& seen) const;
+  std::optional<Visibility> Judge(const ServerState& seen) const;
   // After a look: whether another one is to follow; it sleeps until then, or until the engine saw the writes there.
   bool Again(const std::optional<Visibility>& trouble);
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }

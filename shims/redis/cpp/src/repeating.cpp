@@ -120,24 +120,24 @@ std::optional<std::string> OctetsOf(std::string_view name, const redisReply& rep
   return octets;
 }
 
-Repeating::Known::Known(Target to, const Options& options)
+ReadRepeater::Known::Known(Target to, const Options& options)
     : target(std::move(to)), told(!options.url.empty()), resting(options) {}
 
-Repeating::Repeating(Target target, const Options& options, const redisContext& context)
+ReadRepeater::ReadRepeater(Target target, const Options& options, const redisContext& context)
     : options_(options), known_(std::make_shared<Known>(std::move(target), options)) {
   known_->address = AddressOf(context);
 }
 
-void Repeating::Reconnected(const Target& target) {
+void ReadRepeater::Reconnected(const Target& target) {
   known_ = std::make_shared<Known>(target, options_);
   known_->database = 0;
 }
 
-void Repeating::Said(std::string_view name) {
+void ReadRepeater::Said(std::string_view name) {
   if (name == "SELECT" || name == "RESET" || name == "SWAPDB") known_->moved = true;
 }
 
-void Repeating::Complete(ReadReply& told, const Words& words, std::string_view packed, const redisReply& reply,
+void ReadRepeater::Complete(ReadReply& told, const Words& words, std::string_view packed, const redisReply& reply,
                          std::chrono::nanoseconds timeout) const {
   if (known_->moved || !IsRepeated(CommandName(words))) return;
   told.value = [name = CommandName(words), &reply] { return OctetsOf(name, reply); };
@@ -145,7 +145,7 @@ void Repeating::Complete(ReadReply& told, const Words& words, std::string_view p
 }
 
 // The database that the application's connection reads: what was told, else what the server says of it.
-std::optional<int> Repeating::Known::Database(redisContext& own) {
+std::optional<int> ReadRepeater::Known::Database(redisContext& own) {
   if (database != kUnknown) return database;
   const Reply list = Ask(own, {"CLIENT", "LIST"});
   const std::string_view text = list && !list.IsError() ? list.text() : std::string_view();
@@ -161,7 +161,7 @@ std::optional<int> Repeating::Known::Database(redisContext& own) {
   return found;
 }
 
-std::optional<std::string> Repeating::Known::Again(const std::string& packed, std::chrono::nanoseconds timeout) {
+std::optional<std::string> ReadRepeater::Known::Again(const std::string& packed, std::chrono::nanoseconds timeout) {
   const auto words = Unpack(packed);
   const auto own = moved ? nullptr : Connected(target, timeout);
   if (!own || !words) return std::nullopt;

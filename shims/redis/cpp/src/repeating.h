@@ -27,9 +27,9 @@ bool IsRepeated(std::string_view name);
 std::optional<std::string> OctetsOf(std::string_view name, const redisReply& reply);
 
 // The reads of one wrapped connection.
-class Repeating {
+class ReadRepeater {
  public:
-  Repeating(Target target, const Options& options, const redisContext& context);
+  ReadRepeater(Target target, const Options& options, const redisContext& context);
 
   // The connection is made anew: its database is the first again.
   void Reconnected(const Target& target);
@@ -50,7 +50,7 @@ class Repeating {
 
     const Target target;
     const bool told;  // the application has named the server with its database
-    const Resting resting;
+    const LineagePlacement resting;
     std::string address;  // of the connection, as the server sees it
     std::atomic<int> database{kUnknown};
     std::atomic<bool> moved{false};  // the application may have chosen another database since

@@ -12,7 +12,7 @@ Error Refuse(const std::string& words) { return {ErrorCode::kConfiguration, "AP5
 
 }  // namespace
 
-Result<void> Resting::Check(const Options& options) {
+Result<void> LineagePlacement::Check(const Options& options) {
   const std::string rest = options.rest.value_or("none");
   if (rest != "none" && rest != "field" && rest != "envelope") {
     return Refuse("RestIn(\"" + rest + "\"): want none, field or envelope");
@@ -23,22 +23,22 @@ Result<void> Resting::Check(const Options& options) {
   return {};
 }
 
-Resting::Resting(const Options& options)
+LineagePlacement::LineagePlacement(const Options& options)
     : store_(options.name),
       lineage_in_(options.lineage_in.value_or(true)),
       in_field_(options.rest.value_or("none") == "field") {
   if (options.rest.value_or("none") == "envelope") envelopes_.emplace(store_, *options.envelope_keys, lineage_in_);
 }
 
-std::optional<Error> Resting::Refused(const Words& words) const {
+std::optional<Error> LineagePlacement::Refused(const Words& words) const {
   return envelopes_ ? envelopes_->Refused(words) : std::nullopt;
 }
 
-bool Resting::Writes(const Words& words) const {
+bool LineagePlacement::Writes(const Words& words) const {
   return in_field_ ? field::Writes(words) : envelopes_ && envelopes_->Writes(words);
 }
 
-std::optional<std::string> Resting::WireWrite(const Words& words, std::string_view text) const {
+std::optional<std::string> LineagePlacement::WireWrite(const Words& words, std::string_view text) const {
   if (!Writes(words)) return std::nullopt;
   if (envelopes_) return envelopes_->Closed(words, text);
   // Where nothing rests there is nothing to join; but the last field that goes takes the lineage with it.
@@ -46,19 +46,19 @@ std::optional<std::string> Resting::WireWrite(const Words& words, std::string_vi
   return field::WireWrite(words, text);
 }
 
-std::optional<std::string> Resting::WireRead(const Words& words) const {
+std::optional<std::string> LineagePlacement::WireRead(const Words& words) const {
   if (!ReadsHash(words)) return std::nullopt;
   return field::WireRead(words);
 }
 
-bool Resting::ReadsHash(const Words& words) const { return in_field_ && field::Reads(words); }
+bool LineagePlacement::ReadsHash(const Words& words) const { return in_field_ && field::Reads(words); }
 
-Shown Resting::Answers(const Words& words) const {
+Shown LineagePlacement::Answers(const Words& words) const {
   if (in_field_) return field::Answers(words);
   return envelopes_ ? envelopes_->Answers(words) : Shown();
 }
 
-Beside Resting::Show(const Shown& shown, redisReply& reply) const {
+Beside LineagePlacement::Show(const Shown& shown, redisReply& reply) const {
   if (shown.is_plain()) return {};
   return in_field_ ? field::Hide(shown, reply, store_, lineage_in_) : envelopes_->Open(shown, reply);
 }

@@ -16,9 +16,9 @@
 
 namespace antipode::redis {
 
-class Resting {
+class LineagePlacement {
  public:
-  explicit Resting(const Options& options);
+  explicit LineagePlacement(const Options& options);
 
   // What options cannot be (kConfiguration).
   static Result<void> Check(const Options& options);

@@ -32,7 +32,7 @@ std::string NewName() {
 
 }  // namespace
 
-Got<std::shared_ptr<Session>> Session::Open(const Target& target, Timeout timeout) {
+SessionReply<std::shared_ptr<Session>> Session::Open(const Target& target, Timeout timeout) {
   std::string words;
   const int connected = ConnectSocket(target, Clock::now() + timeout, words);
   if (connected < 0) return OutOfReach(words);
@@ -45,7 +45,7 @@ Session::~Session() { close(socket_); }
 
 void Session::Interrupt() noexcept { shutdown(socket_, SHUT_RDWR); }
 
-Got<bool> Session::Greet(const Target& target) {
+SessionReply<bool> Session::Greet(const Target& target) {
   std::vector<std::string_view> hello = {"HELLO", "3"};
   const std::string_view user = target.user.empty() ? "default" : std::string_view(target.user);
   if (!target.password.empty()) hello.insert(hello.end(), {"AUTH", user, target.password});
@@ -84,7 +84,7 @@ Got<bool> Session::Greet(const Target& target) {
 
 // -- questions
 
-Got<bool> Session::Send(std::string_view data, Clock::time_point deadline) {
+SessionReply<bool> Session::Send(std::string_view data, Clock::time_point deadline) {
   while (!data.empty()) {
     const ssize_t sent = send(socket_, data.data(), data.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
@@ -98,7 +98,7 @@ Got<bool> Session::Send(std::string_view data, Clock::time_point deadline) {
   return true;
 }
 
-Got<bool> Session::ReadSome() {
+SessionReply<bool> Session::ReadSome() {
   char data[65536];
   const ssize_t size = recv(socket_, data, sizeof data, 0);
   if (size > 0) {
@@ -110,7 +110,7 @@ Got<bool> Session::ReadSome() {
   return OutOfReach(WordsOf(errno));
 }
 
-Got<bool> Session::Receive(Clock::time_point deadline) {
+SessionReply<bool> Session::Receive(Clock::time_point deadline) {
   if (!WaitSocket(socket_, false, deadline)) {
     return OutOfReach("no answer within " +
                       std::to_string(std::chrono::ceil<std::chrono::milliseconds>(timeout_).count()) + " ms");
@@ -118,7 +118,7 @@ Got<bool> Session::Receive(Clock::time_point deadline) {
   return ReadSome();
 }
 
-Got<std::vector<Value>> Session::Ask(const std::vector<std::string>& commands) {
+SessionReply<std::vector<Value>> Session::Ask(const std::vector<std::string>& commands) {
   const auto deadline = Clock::now() + timeout_;
   std::string data;
   for (const std::string& each : commands) data += each;
@@ -138,15 +138,15 @@ Got<std::vector<Value>> Session::Ask(const std::vector<std::string>& commands) {
   return replies;
 }
 
-Got<Value> Session::Command(const std::vector<std::string_view>& words) {
+SessionReply<Value> Session::Command(const std::vector<std::string_view>& words) {
   auto replies = Ask({Pack(words)});
   if (!replies.ok()) return replies.failure();
   if (replies->front().IsError()) return ByServer(replies->front());
   return std::move(replies->front());
 }
 
-Got<Seen> Session::Look(const std::vector<std::string>& epochs, const std::string& key) {
-  Got<Seen> seen = OutOfReach("");
+SessionReply<ServerState> Session::Look(const std::vector<std::string>& epochs, const std::string& key) {
+  SessionReply<ServerState> seen = OutOfReach("");
   for (int times = 0; times < kAgain; ++times) {
     seen = LookOnce(epochs, key);
     if (!seen.ok()) return seen;
@@ -162,7 +162,7 @@ Got<Seen> Session::Look(const std::vector<std::string>& epochs, const std::strin
   return seen;
 }
 
-Got<Seen> Session::LookOnce(const std::vector<std::string>& epochs, const std::string& key) {
+SessionReply<ServerState> Session::LookOnce(const std::vector<std::string>& epochs, const std::string& key) {
   std::vector<std::string> fields = {epoch_.empty() ? "-" : epoch_};
   for (const std::string& epoch : epochs) {
     if (epoch != epoch_) fields.push_back(epoch);
@@ -177,7 +177,7 @@ Got<Seen> Session::LookOnce(const std::vector<std::string>& epochs, const std::s
     // INFO is answered while other data are being loaded, and then still names the former parent.
     now->before.clear();
     now->before_end = 0;
-    return Seen{*now, {}, true, {}};
+    return ServerState{*now, {}, true, {}};
   }
   std::vector<std::string_view> words = {"HMGET", key};
   words.insert(words.end(), fields.begin(), fields.end());
@@ -194,7 +194,7 @@ Got<Seen> Session::LookOnce(const std::vector<std::string>& epochs, const std::s
     if (values.IsArray() && values.items.size() == fields.size()) {
       const auto now = ParseReplication(info.text);
       if (!now) return Failure{true, "INFO replication answered something else"};
-      Seen seen{*now, {}, true, {}};
+      ServerState seen{*now, {}, true, {}};
       for (std::size_t place = 0; place < fields.size(); ++place) {
         if (const auto at = PositionOfMark(values.items[place].text); at) seen.marks.emplace(fields[place], *at);
       }
@@ -208,7 +208,7 @@ Got<Seen> Session::LookOnce(const std::vector<std::string>& epochs, const std::s
   return LookWithoutMarks(refused.text);
 }
 
-Got<Seen> Session::LookWithoutMarks(const std::string& refused) {
+SessionReply<ServerState> Session::LookWithoutMarks(const std::string& refused) {
   auto replies = Ask({Pack({"MULTI"}), std::string(kQuestion), Pack({"INFO", "persistence"}), Pack({"EXEC"})});
   if (!replies.ok()) return replies.failure();
   const Value& whole = replies->back();
@@ -220,18 +220,18 @@ Got<Seen> Session::LookWithoutMarks(const std::string& refused) {
   if (WordOf(whole.items[1].text, "loading") == "1") return Failure{true, "LOADING its data are being replaced"};
   const auto now = ParseReplication(whole.items[0].text);
   if (!now) return Failure{true, "INFO replication answered something else"};
-  return Seen{*now, {}, false, "its marks cannot be read (" + refused + ")"};
+  return ServerState{*now, {}, false, "its marks cannot be read (" + refused + ")"};
 }
 
 // -- pushes
 
-Got<bool> Session::Track() {
+SessionReply<bool> Session::Track() {
   if (!resp3_) return Failure{true, "NOPROTO the server does not speak RESP3"};
   if (auto tracked = Command({"CLIENT", "TRACKING", "ON", "BCAST"}); !tracked.ok()) return tracked.failure();
   return true;
 }
 
-Got<bool> Session::Pump() {
+SessionReply<bool> Session::Pump() {
   while (true) {
     auto read = ReadSome();
     if (!read.ok()) return read.failure();

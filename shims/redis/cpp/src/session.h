@@ -27,10 +27,10 @@ struct Failure {
 
 // An answer, or why there is none.
 template <class T>
-class Got {
+class SessionReply {
  public:
-  Got(T value) : held_(std::in_place_index<0>, std::move(value)) {}             // NOLINT: a value is an answer
-  Got(Failure failure) : held_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT: and so is a failure
+  SessionReply(T value) : held_(std::in_place_index<0>, std::move(value)) {}             // NOLINT: a value is an answer
+  SessionReply(Failure failure) : held_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT: and so is a failure
 
   bool ok() const { return held_.index() == 0; }
   T& operator*() { return std::get<0>(held_); }
@@ -47,7 +47,7 @@ class Session {
   using Timeout = std::chrono::nanoseconds;
 
   // Connects; `run_id` then names the server's life.
-  static Got<std::shared_ptr<Session>> Open(const Target& target, Timeout timeout);
+  static SessionReply<std::shared_ptr<Session>> Open(const Target& target, Timeout timeout);
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -59,24 +59,24 @@ class Session {
   bool cluster() const { return cluster_; }
 
   // Sends packed commands in one packet and gives their replies; error replies are values.
-  Got<std::vector<Value>> Ask(const std::vector<std::string>& commands);
+  SessionReply<std::vector<Value>> Ask(const std::vector<std::string>& commands);
   // One command's reply; an error reply is a failure.
-  Got<Value> Command(const std::vector<std::string_view>& words);
+  SessionReply<Value> Command(const std::vector<std::string_view>& words);
 
   // Where the server is, and what its marks say of these epochs, in one atomic step.
   //
   // Two commands alone would not do: a resync can replace the data between them, under a live connection.
-  Got<Seen> Look(const std::vector<std::string>& epochs, const std::string& key);
+  SessionReply<ServerState> Look(const std::vector<std::string>& epochs, const std::string& key);
 
   // Pushes
 
   // Has every change at the server pushed to this connection; fails where it refuses.
-  Got<bool> Track();
+  SessionReply<bool> Track();
   // Called when the server says that all its data were replaced (a full resync, FLUSHALL).
   void OnReset(std::function<void()> on_reset) { on_reset_ = std::move(on_reset); }
   int Descriptor() const { return socket_; }
   // Reads what was pushed, without blocking; whether anything was.
-  Got<bool> Pump();
+  SessionReply<bool> Pump();
 
   // Has a call that another thread is in fail now.
   void Interrupt() noexcept;
@@ -85,12 +85,12 @@ class Session {
   using Clock = std::chrono::steady_clock;
 
   Session(int socket, Timeout timeout) : socket_(socket), timeout_(timeout) {}
-  Got<bool> Greet(const Target& target);
-  Got<bool> Send(std::string_view data, Clock::time_point deadline);
-  Got<bool> Receive(Clock::time_point deadline);
-  Got<bool> ReadSome();
-  Got<Seen> LookOnce(const std::vector<std::string>& epochs, const std::string& key);
-  Got<Seen> LookWithoutMarks(const std::string& refused);
+  SessionReply<bool> Greet(const Target& target);
+  SessionReply<bool> Send(std::string_view data, Clock::time_point deadline);
+  SessionReply<bool> Receive(Clock::time_point deadline);
+  SessionReply<bool> ReadSome();
+  SessionReply<ServerState> LookOnce(const std::vector<std::string>& epochs, const std::string& key);
+  SessionReply<ServerState> LookWithoutMarks(const std::string& refused);
   void Drain();
   void Note(const Value& push);
 

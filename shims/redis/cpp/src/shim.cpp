@@ -15,16 +15,16 @@ namespace {
 
 using SessionPtr = std::shared_ptr<Session>;
 
-Got<SessionPtr> Open(const Server& server) {
+SessionReply<SessionPtr> Open(const Server& server) {
   const auto target = Target::Of(server.target());
   if (!target.ok()) return Failure{true, target.error().Words()};
   return Session::Open(*target, server.AskTimeout());
 }
 
 // A live push channel: the session that `Visible` asks on, too.
-class Tracking final : public Watch {
+class TrackingWatch final : public Watch {
  public:
-  Tracking(SessionPtr session, std::function<void()> on_change)
+  TrackingWatch(SessionPtr session, std::function<void()> on_change)
       : session_(std::move(session)), on_change_(std::move(on_change)) {}
 
   int Descriptor() const noexcept override { return session_->Descriptor(); }
@@ -97,7 +97,7 @@ Result<std::unique_ptr<Watch>> RedisShim::OpenWatch(Server& server, std::functio
   // The engine closes the session before the server goes.
   (*session)->OnReset([&server] { server.Reset(); });
   auto tracked = (*session)->Track();
-  if (tracked.ok()) return std::unique_ptr<Watch>(std::make_unique<Tracking>(*session, std::move(on_change)));
+  if (tracked.ok()) return std::unique_ptr<Watch>(std::make_unique<TrackingWatch>(*session, std::move(on_change)));
   if (!tracked.failure().by_server) return Error{ErrorCode::kUnfitStore, "AP204", tracked.failure().words};
   logs::Info("AP515", "tracking " + server.address(),
              "client-side tracking is not to be had at " + server.address() + " (" + tracked.failure().words + ")");
@@ -143,7 +143,7 @@ std::shared_ptr<Marker> RedisShim::MarkerAt(const std::string& store, const Targ
   return found;
 }
 
-Got<SessionPtr> RedisShim::SessionOf(Server& server) {
+SessionReply<SessionPtr> RedisShim::SessionOf(Server& server) {
   if (auto* session = std::any_cast<SessionPtr>(&server.session)) {
     (*session)->set_timeout(server.AskTimeout());
     return *session;

@@ -37,7 +37,7 @@ class RedisShim : public Shim {
   std::shared_ptr<Marker> MarkerAt(const std::string& store, const Target& target);
 
  private:
-  Got<std::shared_ptr<Session>> SessionOf(Server& server);
+  SessionReply<std::shared_ptr<Session>> SessionOf(Server& server);
 
   mutable std::mutex mutex_;
   std::string marks_key_;

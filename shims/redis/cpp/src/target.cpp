@@ -147,7 +147,7 @@ Result<Target> Target::Parse(std::string_view url) {
   return target;
 }
 
-Target Target::Reached(const redisContext& context) {
+Target Target::ReachedServer(const redisContext& context) {
   Target target;
   if (context.connection_type == REDIS_CONN_UNIX) {
     if (context.unix_sock.path != nullptr) target.path = context.unix_sock.path;

@@ -31,7 +31,7 @@ struct Target {
 
   // Where a connection leads: its peer where its words are another server's by now (BAR-68), else its words. A name is
   // not resolved; empty where it says nothing.
-  static Target Reached(const redisContext& context);
+  static Target ReachedServer(const redisContext& context);
   // Leads to that place from now on, with its own database and credentials.
   void LeadTo(const Target& place);
 

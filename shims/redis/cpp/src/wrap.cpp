@@ -27,7 +27,7 @@ Error Refuse(MessageCode code, const std::string& words) { return {ErrorCode::kC
 // The server that the connection reaches (BAR-68), with what the options' URL says of it; that one where the connection
 // does not say.
 Result<Target> TargetOf(const redisContext& context, const Options& options) {
-  const Target place = Target::Reached(context);
+  const Target place = Target::ReachedServer(context);
   const bool is_known = !place.host.empty() || !place.path.empty();
   if (options.url.empty() && !is_known) {
     return Refuse(
@@ -41,7 +41,7 @@ Result<Target> TargetOf(const redisContext& context, const Options& options) {
 }
 
 Result<std::shared_ptr<Store>> Join(const Options& options) {
-  if (auto checked = Resting::Check(options); !checked.ok()) return checked.error();
+  if (auto checked = LineagePlacement::Check(options); !checked.ok()) return checked.error();
   for (const std::any& replica : options.replicas.value_or(Targets())) {
     if (auto target = Target::Of(replica); !target.ok()) return target.error();
   }

@@ -13,7 +13,7 @@ import antipode_redis
 import redis
 import redis.asyncio
 from antipode.testing.adversary import Stage
-from antipode.testing.driven import Driven
+from antipode.testing.driven import BlockingProxy
 from antipode_lab.stores.redis import RedisStore
 from regions import until
 
@@ -215,7 +215,7 @@ class RedisStage(Stage):
 
     def drive(self, client: Any) -> Any:
         """Return what has a blocking client's ways."""
-        return Driven(client, self._loop) if self.is_of_asyncio else client
+        return BlockingProxy(client, self._loop) if self.is_of_asyncio else client
 
     def wrap(self, plain: Any, **options: Any) -> Any:
         """Wrap a client under the stage's name."""

@@ -18,7 +18,7 @@ from antipode._model.branch_ids import BRANCHES
 from antipode._model.errors import ConfigurationError
 from antipode._model.result import BarrierResult
 from antipode._store.branch_table import CLOSED
-from antipode.shim.administration import Finding, Level, Wanted
+from antipode.shim.administration import Finding, InitRequest, Level
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from regions import STORE, Posts, until
@@ -214,7 +214,7 @@ def test_a_missing_right_is_told_at_once_with_the_grant(posts: Posts) -> None:
         assert "ACL SETUSER <user> +set +mget" in found.cure
         assert set(admin.keys()) <= before
         steps = antipode_redis.RedisShim.preparations(
-            posts.lab.url("a"), Wanted("orders", user="app", options={"branches": "yes"})
+            posts.lab.url("a"), InitRequest("orders", user="app", options={"branches": "yes"})
         )
         for step in steps:
             if step.run is not None:

@@ -14,7 +14,7 @@ import pytest
 import redis
 import redis.asyncio
 from antipode.testing import isolated
-from antipode.testing.recorded import Recorded
+from antipode.testing.recorded import DryRunRecording
 from antipode_lab.stores.redis import RedisOptions, RedisStore
 from antipode_redis import repeating
 from redis.sentinel import Sentinel
@@ -38,14 +38,14 @@ def posts(redis_lab: RedisStore) -> Posts:
 
 
 @pytest.fixture
-def recorded(posts: Posts, tmp_path: Path) -> Recorded:
+def recorded(posts: Posts, tmp_path: Path) -> DryRunRecording:
     posts.wrapped["a"].flushall()
     until(lambda: posts.lab.client("b1").dbsize() <= 1)
     posts.lab.lag("b1", "200ms")
-    return Recorded(tmp_path)
+    return DryRunRecording(tmp_path)
 
 
-def test_a_read_that_misses_its_write_is_stale(posts: Posts, recorded: Recorded) -> None:
+def test_a_read_that_misses_its_write_is_stale(posts: Posts, recorded: DryRunRecording) -> None:
     """REC-6, REC-12, REC-14."""
     with antipode.message_scope("") as scope:
         scope.queue = "notifications"
@@ -91,7 +91,7 @@ def write(client: Any) -> None:
 @pytest.mark.parametrize("decode", [False, True])
 @pytest.mark.parametrize("read", READS)
 def test_every_deterministic_read_is_repeated_as_the_client_reads(
-    posts: Posts, recorded: Recorded, read: str, decode: bool
+    posts: Posts, recorded: DryRunRecording, read: str, decode: bool
 ) -> None:
     """REC-14: what has not changed since is behind, what has is stale: with the client's own decoding and callbacks."""
     client = redis.Redis.from_url(posts.lab.url("b1"), decode_responses=decode)
@@ -107,7 +107,7 @@ def test_every_deterministic_read_is_repeated_as_the_client_reads(
 
 
 @pytest.mark.parametrize("read", NOT_REPEATED)
-def test_other_reads_are_not(posts: Posts, recorded: Recorded, read: str) -> None:
+def test_other_reads_are_not(posts: Posts, recorded: DryRunRecording, read: str) -> None:
     """REC-14: what is random, of times, or in no order says something else of the same data."""
     with antipode.scope():
         write(posts.wrapped["a"])
@@ -116,7 +116,7 @@ def test_other_reads_are_not(posts: Posts, recorded: Recorded, read: str) -> Non
 
 
 def test_a_long_pipeline_is_read_again_within_one_deadline(
-    posts: Posts, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+    posts: Posts, recorded: DryRunRecording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REC-14: others wait for the thread."""
     antipode.configure(replica_out_after=1.0)
@@ -139,7 +139,7 @@ def test_a_long_pipeline_is_read_again_within_one_deadline(
 
 
 @pytest.mark.parametrize("rest", ["field", "envelope"])
-def test_what_rests_beside_a_value_is_no_part_of_it(posts: Posts, recorded: Recorded, rest: str) -> None:
+def test_what_rests_beside_a_value_is_no_part_of_it(posts: Posts, recorded: DryRunRecording, rest: str) -> None:
     """REC-14: the same value with another lineage is the same value."""
     options: dict[str, Any] = {"rest": rest} | ({"envelope_keys": "post:*"} if rest == "envelope" else {})
     store = f"{STORE}-{rest}"
@@ -163,7 +163,7 @@ def test_what_rests_beside_a_value_is_no_part_of_it(posts: Posts, recorded: Reco
         assert [record["kind"] for record in recorded.findings(4)][2:] == ["behind", "behind"]
 
 
-def test_the_asyncio_client(posts: Posts, recorded: Recorded) -> None:
+def test_the_asyncio_client(posts: Posts, recorded: DryRunRecording) -> None:
     async def run() -> None:
         client = redis.asyncio.Redis.from_url(posts.lab.url("b1"))
         reader: Any = antipode_redis.wrap(client, store=STORE)
@@ -180,7 +180,7 @@ def test_the_asyncio_client(posts: Posts, recorded: Recorded) -> None:
 
 @pytest.mark.redis_lab(replicas=1, lag="0ms", options={"redis": RedisOptions(sentinels=True)})
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "asyncio"])
-def test_a_client_of_replicas_that_sentinels_know(posts: Posts, recorded: Recorded, is_async: bool) -> None:
+def test_a_client_of_replicas_that_sentinels_know(posts: Posts, recorded: DryRunRecording, is_async: bool) -> None:
     """REC-13: the server that is looked at is the one that the connection reached."""
     lab = posts.lab
     lab.lag("b1", "2s")  # both clients have first to find it
@@ -207,7 +207,7 @@ def test_a_client_of_replicas_that_sentinels_know(posts: Posts, recorded: Record
     assert record["server"].startswith("redis://127.0.0.1:")
 
 
-def test_nothing_is_asked_in_the_applications_connection(posts: Posts, recorded: Recorded) -> None:
+def test_nothing_is_asked_in_the_applications_connection(posts: Posts, recorded: DryRunRecording) -> None:
     """REC-12, REC-13: neither INFO nor MULTI, also where a read would wait."""
     plain = redis.Redis.from_url(posts.lab.url("b1"), single_connection_client=True)
     reader = antipode_redis.wrap(plain, store=STORE, wait_on_read=True)
@@ -226,7 +226,7 @@ def test_nothing_is_asked_in_the_applications_connection(posts: Posts, recorded:
     plain.close()
 
 
-def test_a_read_of_what_is_there_is_no_finding(posts: Posts, recorded: Recorded) -> None:
+def test_a_read_of_what_is_there_is_no_finding(posts: Posts, recorded: DryRunRecording) -> None:
     with antipode.scope():
         posts.wrapped["a"].set("k", "v")
         until(lambda: posts.shows("b1", "k"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from antipode.shim.administration import Level, Preparing, Wanted
+from antipode.shim.administration import InitRequest, Level, StorePreparer
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.redis import RedisStore
 from antipode_redis import RedisShim
@@ -30,7 +30,7 @@ def test_what_a_user_lacks_is_granted(lab: RedisStore, pattern: str, options: di
     key = options.get("marks_key", "antipode:epochs")
     login = lab.url(lab.primary).replace("://", f"://bob:{PASSWORD}@")
     assert [each for each in RedisShim.diagnose(login, key) if each.level is Level.UNPROVEN]
-    grant, save = RedisShim.preparations(lab.url(lab.primary), Wanted("blog-posts", "bob", options))
+    grant, save = RedisShim.preparations(lab.url(lab.primary), InitRequest("blog-posts", "bob", options))
     assert save.run is None
     assert grant.run is not None
     assert grant.run() == "granted"
@@ -41,14 +41,14 @@ def test_what_a_user_lacks_is_granted(lab: RedisStore, pattern: str, options: di
 
 def test_the_printed_command_is_the_one_that_works(lab: RedisStore) -> None:
     lab.create_user("ann", PASSWORD, "+get", "+hello", "+discard", "~app:*")
-    grant, _ = RedisShim.preparations(lab.url(lab.primary), Wanted("blog-posts"))
+    grant, _ = RedisShim.preparations(lab.url(lab.primary), InitRequest("blog-posts"))
     assert grant.run is None  # nobody said to whom
     lab.client(lab.primary).execute_command(*grant.text.replace("USER +", "ann +").split())  # type: ignore[no-untyped-call]
     assert unproven(lab, f"ann:{PASSWORD}@") == []
 
 
 def test_no_user_is_made(lab: RedisStore) -> None:
-    grant, _ = RedisShim.preparations(lab.url(lab.primary), Wanted("blog-posts", "nobody"))
+    grant, _ = RedisShim.preparations(lab.url(lab.primary), InitRequest("blog-posts", "nobody"))
     assert grant.run is not None
     with pytest.raises(ValueError, match="there is no user nobody"):
         grant.run()
@@ -56,9 +56,9 @@ def test_no_user_is_made(lab: RedisStore) -> None:
 
 
 def test_the_hook_is_there_and_refuses_names_that_cannot_be() -> None:
-    shim: Preparing = RedisShim
-    assert isinstance(shim, Preparing)
-    for wanted in (Wanted("s", "a b"), Wanted("s", ""), Wanted("s", None, {"marks_key": "a b"})):
+    shim: StorePreparer = RedisShim
+    assert isinstance(shim, StorePreparer)
+    for wanted in (InitRequest("s", "a b"), InitRequest("s", ""), InitRequest("s", None, {"marks_key": "a b"})):
         with pytest.raises(ValueError, match="is no"):
             shim.preparations("redis://nowhere", wanted)
 

@@ -14,7 +14,7 @@ from antipode._model.errors import ConfigurationError
 from antipode._model.verdict import UnprovenKind, Verdict
 from antipode._model.write_id import Ordered, WriteId
 from antipode_redis.info import Replication, parse, position_of_primary
-from antipode_redis.judging import Seen, judge
+from antipode_redis.judging import ServerState, judge
 from antipode_redis.resp import Push, Reader, ServerError, pack
 from antipode_redis.targets import target_of
 from hypothesis import given, settings
@@ -65,7 +65,7 @@ def at(epoch: str, counter: int) -> WriteId:
 def test_judging() -> None:
     """EPOCH-10 to EPOCH-14, EPOCH-8."""
     now = parse(PRIMARY % (100, 1))
-    bare, marked = Seen(now, {}), Seen(now, {OWN: 60, OTHER: 10})
+    bare, marked = ServerState(now, {}), ServerState(now, {OWN: 60, OTHER: 10})
     for seen in (bare, marked):
         assert judge(at(OWN, 100), seen).verdict is Verdict.VISIBLE
         assert judge(at(OWN, 101), seen).verdict is Verdict.NOT_YET
@@ -80,10 +80,10 @@ def test_judging() -> None:
     assert judge(at(OTHER, 10), marked).verdict is Verdict.VISIBLE
     assert judge(at(OTHER, 11), marked).verdict is Verdict.UNPROVEN
     assert "has ended there" in judge(at(OTHER, 11), marked).reason
-    not_past = Seen(now, {OTHER: 10})
+    not_past = ServerState(now, {OTHER: 10})
     assert judge(at(OTHER, 11), not_past).verdict is Verdict.NOT_YET, "no mark of its own epoch has arrived"
     assert not judge(at(OTHER, 11), not_past).unknown_epoch
-    unread = Seen(now, {}, marks_known=False, why_no_marks="refused")
+    unread = ServerState(now, {}, marks_known=False, why_no_marks="refused")
     assert judge(at(OTHER, 1), unread).unknown_epoch
     assert judge(WriteId("posts", "key", Ordered("e", 1)), bare).verdict is Verdict.UNPROVEN
     assert marked.proved() == {OWN: 100, OTHER: 10, BEFORE: 42}
@@ -104,7 +104,7 @@ def test_the_vectors_of_judging(case: dict[str, Any], native: bool) -> None:
     now = Replication(
         True, server["epoch"], int(server["applied"]), before if end >= 0 else "", end + 1, True, False, True
     )
-    answer = judge(at(case["epoch"], int(case["counter"])), Seen(now, marks))
+    answer = judge(at(case["epoch"], int(case["counter"])), ServerState(now, marks))
     assert (answer.verdict, answer.unknown_epoch) == (case["answer"], case["unknown_epoch"])
 
 
@@ -112,8 +112,8 @@ def test_a_history_before_is_believed_only_with_a_backlog() -> None:
     """EPOCH-33: a full copy that failed behind its flush leaves the word, and no backlog."""
     empty = parse(PRIMARY % (100, 0))
     assert empty.before == ""
-    assert judge(at(BEFORE, 1), Seen(empty, {})).unknown_epoch
-    assert Seen(empty, {}).proved() == {OWN: 100}
+    assert judge(at(BEFORE, 1), ServerState(empty, {})).unknown_epoch
+    assert ServerState(empty, {}).proved() == {OWN: 100}
 
 
 _scalars = st.one_of(

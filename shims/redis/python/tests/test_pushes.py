@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from antipode_lab.stores.redis import RedisStore
-from antipode_redis.judging import Seen
+from antipode_redis.judging import ServerState
 from antipode_redis.marks import DEFAULT_KEY
 from antipode_redis.session import Session
 from antipode_redis.targets import target_of
@@ -27,7 +27,7 @@ def test_a_push_that_comes_with_an_answer_is_no_reason_for_another_question(
 ) -> None:
     """BAR-66: under many writes each answer has one behind it; the engine is told, and asks in its time."""
     other = redis_lab.client("a")
-    asked: list[Seen] = []
+    asked: list[ServerState] = []
     told: list[None] = []
     receive, look_once = session._receive, session._look_once
 
@@ -37,7 +37,7 @@ def test_a_push_that_comes_with_an_answer_is_no_reason_for_another_question(
             until(lambda: b"invalidate" in session._socket.recv(65536, socket.MSG_PEEK))
         receive(deadline)
 
-    def look(*of: object) -> Seen:
+    def look(*of: object) -> ServerState:
         seen = look_once(*of)  # type: ignore[arg-type]
         asked.append(seen)
         return seen

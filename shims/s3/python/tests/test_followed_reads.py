@@ -7,7 +7,7 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode.testing.recorded import Recorded
+from antipode.testing.recorded import DryRunRecording
 from botocore.exceptions import ClientError
 from s3_regions import BUCKET, STORE, Images, new_key, until
 
@@ -18,7 +18,7 @@ def get(client: Any, key: str) -> Any:
 
 def test_an_object_that_has_not_come_is_stale_by_a_repeat(images: Images, tmp_path: Path) -> None:
     """REC-6, REC-12, REC-14."""
-    recorded = Recorded(tmp_path)
+    recorded = DryRunRecording(tmp_path)
     key = new_key()
     images.lab.lag("b1", "500ms")
     with antipode.scope():
@@ -42,7 +42,7 @@ def test_an_older_version_is_stale_by_its_own_version(images: Images, tmp_path: 
     """REC-14: the value carries it."""
     key = new_key()
     assert images.judge(images.put(key, b"v")).satisfied
-    recorded = Recorded(tmp_path)
+    recorded = DryRunRecording(tmp_path)
     images.lab.partition("b1", mode="silent")
     with antipode.scope():
         images.a.put_object(Bucket=BUCKET, Key=key, Body=b"v")
@@ -61,7 +61,7 @@ def test_an_older_version_is_stale_by_its_own_version(images: Images, tmp_path: 
 
 
 def test_what_is_there_is_no_finding(images: Images, tmp_path: Path) -> None:
-    recorded = Recorded(tmp_path)
+    recorded = DryRunRecording(tmp_path)
     key = new_key()
     with antipode.scope():
         images.a.put_object(Bucket=BUCKET, Key=key, Body=b"v")

@@ -10,7 +10,7 @@ import antipode_sns_sqs
 import pytest
 from antipode import ConfigurationError, Lineage, UnfitStoreError
 from antipode._model.verdict import Verdict
-from antipode.shim.administration import Level, Wanted
+from antipode.shim.administration import InitRequest, Level
 from antipode.testing import isolated
 from antipode_lab import Lab
 from antipode_lab.stores.sns import SnsStore
@@ -158,7 +158,7 @@ def test_init_makes_what_doctor_misses(regions: Regions) -> None:
     (missing,) = SnsSqsShim.diagnose(text)
     assert missing.level is Level.UNPROVEN
     assert "declare_tap" in missing.cure
-    wanted = Wanted(STORE, "app", {"topic": regions.topic, "sns_endpoint": regions.lab.url("a")})
+    wanted = InitRequest(STORE, "app", {"topic": regions.topic, "sns_endpoint": regions.lab.url("a")})
     declare, grant = SnsSqsShim.preparations(text, wanted)
     assert declare.run is not None
     assert grant.run is None

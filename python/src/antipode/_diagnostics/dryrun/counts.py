@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 _MOST: Final = 10_000
 
 
-class Counted(NamedTuple):
+class CounterKey(NamedTuple):
     """What is counted, and where: the site and the store, as far as they belong to it."""
 
     what: str
@@ -16,16 +16,16 @@ class Counted(NamedTuple):
     store: str = ""
 
 
-REQUESTS: Final = Counted("requests")
-MESSAGES: Final = Counted("messages")
-ENFORCED: Final = Counted("enforced_barriers")
+REQUESTS: Final = CounterKey("requests")
+MESSAGES: Final = CounterKey("messages")
+ENFORCED: Final = CounterKey("enforced_barriers")
 OF_SCOPES: Final = {"request": REQUESTS, "message": MESSAGES}
 """By the kind of a scope."""
 
-_counts: dict[Counted, int] = {}
+_counts: dict[CounterKey, int] = {}
 
 
-def add(counted: Counted) -> None:
+def add(counted: CounterKey) -> None:
     """One more. Past so many different ones new ones are counted without their site."""
     if counted not in _counts:
         if counted.site and len(_counts) >= _MOST:
@@ -34,12 +34,12 @@ def add(counted: Counted) -> None:
     _counts[counted] += 1  # nothing is called in between, so that no other thread of CPython is let in
 
 
-def snapshot() -> dict[Counted, int]:
+def snapshot() -> dict[CounterKey, int]:
     """Every count as it is now."""
     return dict(_counts)
 
 
-def between(before: dict[Counted, int], now: dict[Counted, int]) -> Iterator[dict[str, Any]]:
+def between(before: dict[CounterKey, int], now: dict[CounterKey, int]) -> Iterator[dict[str, Any]]:
     """What was counted between two snapshots, as summaries have it."""
     for counted, count in sorted(now.items()):
         new = count - before.get(counted, 0)

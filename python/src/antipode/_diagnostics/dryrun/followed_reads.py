@@ -29,7 +29,7 @@ from antipode._diagnostics.dryrun.following import FollowedWrite
 from antipode._diagnostics.history.digests import digest
 from antipode._engine.pending_wait import JudgedServer, judged_server
 from antipode._model.lineage import Lineage
-from antipode._model.scope_values import BarrierLooks
+from antipode._model.scope_values import BarrierObservation
 from antipode._model.wire import hashed_key, is_hashed
 from antipode._model.write_id import Ordered, Version, WriteId
 from antipode._scope.reading import Reading
@@ -71,7 +71,7 @@ def followed_read(
     `keys`: of a store of objects, those that are read, as write identifiers name them, or whether one may be among them
     (a list by its prefix); None where nobody knows.
     """
-    counts.add(counts.Counted("reads", "", store.name))
+    counts.add(counts.CounterKey("reads", "", store.name))
     records.start()
     span = trace.get_current_span(current_context())
     if not records.is_sampled(span.get_span_context()):
@@ -105,7 +105,7 @@ class FollowedRead:
         ids: Sequence[WriteId],
         about: records.Record,
         span: trace.Span,
-        looks: BarrierLooks | None = None,
+        looks: BarrierObservation | None = None,
     ) -> None:
         """`looks`: those of the last barrier of its scope."""
         self._looks = looks
@@ -178,7 +178,7 @@ class FollowedRead:
         return version.counter > wanted.counter
 
     def _count(self, what: str) -> None:
-        counts.add(counts.Counted(what, telemetry.bounded(self._site), self._store.name))
+        counts.add(counts.CounterKey(what, telemetry.bounded(self._site), self._store.name))
 
     def _followed(self, writes: Sequence[FollowedWrite]) -> None:
         """Everything is seen, or given up; called by the engine's thread, which must not wait for a repeat."""

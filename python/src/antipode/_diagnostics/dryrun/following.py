@@ -10,7 +10,7 @@ from typing import Final
 
 from antipode._base import logs
 from antipode._base.background import Background
-from antipode._engine.pending_wait import Group, JudgedServer, Need
+from antipode._engine.pending_wait import JudgedServer, PendingWait, WaitGroup
 from antipode._model.verdict import Verdict, Visibility
 from antipode._model.write_id import WriteId
 
@@ -27,7 +27,7 @@ class FollowedWrite:
 
     __slots__ = ("answer", "at", "first", "need", "visible_after")
 
-    def __init__(self, need: Need) -> None:
+    def __init__(self, need: PendingWait) -> None:
         self.need = need
         """Of the first look."""
         self.first: Visibility | None = None
@@ -73,7 +73,7 @@ class FollowedWrite:
 Over = Callable[[Sequence[FollowedWrite]], None]
 
 
-class Followed:
+class FollowedWrites:
     """The writes of one barrier or read. `over` is called once, by whichever thread ends it."""
 
     def __init__(self, wanted: Iterable[tuple[JudgedServer, WriteId]], over: Over) -> None:
@@ -85,10 +85,10 @@ class Followed:
         self._answered = threading.Event()
         self._told = threading.Event()
         self._look = _group(0.0, self._looked)
-        self._park: Group | None = None
+        self._park: WaitGroup | None = None
         self.since = self._look.since
         self.writes = [FollowedWrite(self._look.add(write_id, server)) for server, write_id in wanted]
-        self._parked: list[tuple[Need, FollowedWrite]] = []
+        self._parked: list[tuple[PendingWait, FollowedWrite]] = []
 
     @property
     def looked(self) -> bool:
@@ -171,27 +171,27 @@ class Followed:
         self.give_up()
 
 
-def _group(timeout: float, over: Callable[[], None]) -> Group:
-    group = Group(timeout, over, None)
+def _group(timeout: float, over: Callable[[], None]) -> WaitGroup:
+    group = WaitGroup(timeout, over, None)
     group.follows = True
     return group
 
 
 _lock = threading.RLock()
-_followed: dict[Followed, float] = {}
+_followed: dict[FollowedWrites, float] = {}
 """What is followed, and until when: in the order in which it began, so that the first is due first."""
 _changed = threading.Condition(_lock)
 _thread: threading.Thread | None = None
 
 
-def follow(wanted: Iterable[tuple[JudgedServer, WriteId]], over: Over) -> Followed | None:
+def follow(wanted: Iterable[tuple[JudgedServer, WriteId]], over: Over) -> FollowedWrites | None:
     """Follows writes; `over` gets them when all are seen, or after 30 s. Never raises.
 
     None where too many are followed, or where the system has nothing left to follow them with.
     """
     if len(_followed) >= MOST_FOLLOWED:
         return None
-    followed = Followed(wanted, over)
+    followed = FollowedWrites(wanted, over)
     try:
         if not _admit(followed):
             return None
@@ -205,7 +205,7 @@ def follow(wanted: Iterable[tuple[JudgedServer, WriteId]], over: Over) -> Follow
     return followed
 
 
-def _admit(followed: Followed) -> bool:
+def _admit(followed: FollowedWrites) -> bool:
     global _thread
     with _lock:
         if len(_followed) >= MOST_FOLLOWED:
@@ -228,7 +228,7 @@ def _give_up_when_due() -> None:
         del due  # while it waits it holds nothing
 
 
-def _next_due() -> Followed | None:
+def _next_due() -> FollowedWrites | None:
     """What has been followed for long enough; None after a while in which nothing was, or after a change."""
     with _lock:
         first = next(iter(_followed.items()), None)
@@ -240,7 +240,7 @@ def _next_due() -> Followed | None:
         return None
 
 
-def _give_up(followed: Followed) -> None:
+def _give_up(followed: FollowedWrites) -> None:
     followed.give_up()
     followed.end()
 
@@ -273,7 +273,7 @@ def forget() -> None:
         followed.forget()
 
 
-def _all() -> list[Followed]:
+def _all() -> list[FollowedWrites]:
     with _lock:
         return list(_followed)
 

@@ -21,10 +21,10 @@ from antipode._diagnostics.dryrun import counts, following, repeats
 from antipode._diagnostics.dryrun.following import FollowedWrite
 from antipode._diagnostics.dryrun.held_records import HeldRecords
 from antipode._diagnostics.dryrun.record_writer import RecordWriter
-from antipode._engine.pending_wait import Need
+from antipode._engine.pending_wait import PendingWait
 from antipode._engine.plan import Plan
 from antipode._model.branch_ids import BRANCHES
-from antipode._model.scope_values import BarrierLooks
+from antipode._model.scope_values import BarrierObservation
 from antipode._model.verdict import Verdict
 from antipode._scope.scope import Scope, current_scope
 from antipode._store.store import Store, registry
@@ -132,7 +132,7 @@ def incomplete(reason: str, store: str = "", site: str = "", scope: Scope | None
 class DryRun(Observer):
     """Writes records of what the lower rooms say, where that is the mode."""
 
-    def on_barrier_recorded(self, plan: Plan, site: str) -> Sequence[Need]:
+    def on_barrier_recorded(self, plan: Plan, site: str) -> Sequence[PendingWait]:
         """Follow its writes, and record what came of them."""
         return follow(plan, site)
 
@@ -148,7 +148,7 @@ class DryRun(Observer):
 
     def on_write_begun(self, store: str) -> None:
         """Count it for the summaries."""
-        counts.add(counts.Counted("writes", "", store))
+        counts.add(counts.CounterKey("writes", "", store))
 
     def on_write_lost(self, reason: str, store: str, site: str) -> None:
         """Record it (REC-6)."""
@@ -217,12 +217,12 @@ def is_sampled(context: trace.SpanContext) -> bool:
 # Barriers
 
 
-def follow(plan: Plan, site: str) -> Sequence[Need]:
+def follow(plan: Plan, site: str) -> Sequence[PendingWait]:
     """Follows a barrier's writes with nobody waiting: when all are seen, or after 30 s, one record is written.
 
     Returns what is looked for; empty where too much is followed already.
     """
-    counts.add(counts.Counted("barriers", telemetry.bounded(site)))
+    counts.add(counts.CounterKey("barriers", telemetry.bounded(site)))
     about = head("barrier", time.time()) | {"site": site, "origin": origin(plan.scope)}
     event(about | {"reach": plan.reach.value})
     if plan.vacuous:
@@ -241,7 +241,7 @@ def follow(plan: Plan, site: str) -> Sequence[Need]:
         over(())
         return ()
     if plan.scope is not None:
-        plan.scope.looks = BarrierLooks(site, frozenset((server.address, each) for server, each in plan.wanted()))
+        plan.scope.looks = BarrierObservation(site, frozenset((server.address, each) for server, each in plan.wanted()))
     return [write.need for write in followed.writes]
 
 
@@ -368,7 +368,7 @@ def flush(timeout: float = 5.0) -> bool:
 _writer = RecordWriter(_due, end)
 _held = HeldRecords()
 _summing = threading.Lock()
-_counted: tuple[dict[counts.Counted, int], float] = ({}, time.time())
+_counted: tuple[dict[counts.CounterKey, int], float] = ({}, time.time())
 """What the last summary had counted, and when it was written."""
 
 

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 __all__ = [
     "GONE",
     "THERE",
-    "Changed",
     "History",
-    "NotedRead",
-    "NotedWrite",
+    "KeyChange",
+    "ReadEvent",
     "Recorder",
+    "WriteEvent",
     "note_read",
     "note_write",
     "noting",
@@ -60,7 +60,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class Changed(NamedTuple):
+class KeyChange(NamedTuple):
     """What a write did to one key."""
 
     key: bytes
@@ -112,16 +112,16 @@ class Recorder:
 
     # What shims and the core tell
 
-    def write(self, scope: Scope | None, store: Store, lineage: Lineage) -> NotedWrite | None:
+    def write(self, scope: Scope | None, store: Store, lineage: Lineage) -> WriteEvent | None:
         """A write is about to be sent."""
         self.not_read(store)
         step = self._begin(scope, lineage)
-        return None if step is None else NotedWrite(self, store, step)
+        return None if step is None else WriteEvent(self, store, step)
 
-    def read(self, scope: Scope, store: Store) -> NotedRead | None:
+    def read(self, scope: Scope, store: Store) -> ReadEvent | None:
         """A read is about to be sent."""
         step = self._begin(scope, scope.recorded_lineage)
-        return None if step is None else NotedRead(self, store, step)
+        return None if step is None else ReadEvent(self, store, step)
 
     @_safely
     def sent(self, scope: Scope, message: str, lineage: Lineage) -> None:
@@ -211,7 +211,7 @@ class Recorder:
         return self._writer.flush(timeout)
 
 
-class NotedWrite:
+class WriteEvent:
     """One write, from before it is sent until it is known what became of it."""
 
     __slots__ = ("_changed", "_recorder", "_step", "_store")
@@ -220,9 +220,9 @@ class NotedWrite:
         self._recorder = recorder
         self._store = store
         self._step = step
-        self._changed: Sequence[Changed] | None = None
+        self._changed: Sequence[KeyChange] | None = None
 
-    def changes(self, changed: Sequence[Changed] | None) -> None:
+    def changes(self, changed: Sequence[KeyChange] | None) -> None:
         """What it does to which keys, in their order; nothing where it changed none. None: nobody knows."""
         self._changed = changed
 
@@ -245,7 +245,7 @@ class NotedWrite:
         store, changed = self._store, self._changed
         octets = key.encode("utf-8", "surrogateescape") if isinstance(key, str) else key
         if changed is None and octets and not store.gives_positions:
-            changed = (Changed(octets),)
+            changed = (KeyChange(octets),)
         fields = fields | {"store": store.name}
         if write_id is not None:
             fields["identifier"] = Lineage((write_id,)).serialize()
@@ -256,7 +256,7 @@ class NotedWrite:
         self._recorder.finish(self._step, [("write", fields | each) for each in told], "outcome" not in fields)
 
 
-class NotedRead:
+class ReadEvent:
     """One read, from before it is sent until its reply is there."""
 
     __slots__ = ("_recorder", "_step", "_store")
@@ -293,7 +293,7 @@ class NotedRead:
         self._recorder.finish(self._step, ())
 
 
-def _changed(each: Changed) -> Line:
+def _changed(each: KeyChange) -> Line:
     fields: Line = {"key": spelled_key(each.key)}
     if each.value == THERE:
         fields["there"] = True
@@ -344,7 +344,7 @@ def noting(function: Callable[_P, _R]) -> Callable[_P, _R | None]:
     return call
 
 
-def note_write(scope: Scope | None, store: Store, lineage: Lineage | None = None) -> NotedWrite | None:
+def note_write(scope: Scope | None, store: Store, lineage: Lineage | None = None) -> WriteEvent | None:
     """A write is about to be sent; None where no history is recorded. Never raises.
 
     `lineage`: what its scope carries, if not what it has now.
@@ -357,7 +357,7 @@ def note_write(scope: Scope | None, store: Store, lineage: Lineage | None = None
     return found.write(scope, store, lineage)
 
 
-def note_read(store: Store, scope: Scope | None) -> NotedRead | None:
+def note_read(store: Store, scope: Scope | None) -> ReadEvent | None:
     """A read is about to be sent; None where no history is recorded, or outside of scopes. Never raises."""
     found = recorder()
     return None if found is None or scope is None or not store.records else found.read(scope, store)
@@ -366,7 +366,7 @@ def note_read(store: Store, scope: Scope | None) -> NotedRead | None:
 class History(Observer):
     """Tells the recording in force of what the lower rooms say."""
 
-    def on_write_sent(self, scope: Scope | None, store: Store, lineage: Lineage) -> NotedWrite | None:
+    def on_write_sent(self, scope: Scope | None, store: Store, lineage: Lineage) -> WriteEvent | None:
         """Begin it."""
         return note_write(scope, store, lineage)
 

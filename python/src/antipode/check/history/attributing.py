@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from antipode._model.errors import MalformedLineageError
 from antipode._model.lineage import Lineage
-from antipode.check.history.operations import UNATTRIBUTED, UNSAID, HistoryError, Kind, Operation, Recorded
+from antipode.check.history.operations import UNATTRIBUTED, UNSAID, HistoryError, Kind, Operation, RecordedEvent
 
 Item = tuple[str, str]
-_NOTHING: Recorded = Recorded()
+_NOTHING: RecordedEvent = RecordedEvent()
 
 
 def attributed(operations: Iterable[Operation]) -> list[Operation]:
@@ -51,7 +51,7 @@ class _Attribution:
             each.kind is Kind.BEGIN and each.process not in self._ended for each in operations
         )
 
-    def _written(self, write: Operation, said: Recorded) -> None:
+    def _written(self, write: Operation, said: RecordedEvent) -> None:
         item = (write.store, write.key)
         if said.nothing:
             return
@@ -90,7 +90,7 @@ class _Attribution:
             return each.process not in self._ended
         return each.kind is not Kind.WRITE or each.recorded is None or each.recorded.certain or each.id in read
 
-    def _source(self, read: Operation, said: Recorded) -> str | None:
+    def _source(self, read: Operation, said: RecordedEvent) -> str | None:
         item = (read.store, read.key)
         version = _canonical(read, said.version) if said.version else ""
         if version:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from antipode.check.history.clock import MEMORY, Deadline, OutOfTimeError
 from antipode.check.history.judging import judge
 from antipode.check.history.operations import History
-from antipode.check.history.patterns import SHOWN, Found, Pattern
+from antipode.check.history.patterns import SHOWN, FoundViolation, Pattern
 from antipode.check.history.strict import Strict, judge_strictly
 from antipode.check.history.witness import Witness, Witnesses
 
@@ -26,7 +26,7 @@ class Decision:
     """What is known about a history."""
 
     verdict: Verdict
-    found: list[Found]
+    found: list[FoundViolation]
     """All violations that were found."""
     judged: int
     """How many reads were judged."""

@@ -151,7 +151,7 @@ def _operations(events: Iterable[_Event]) -> list[Operation]:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ForeignHistory:
     """A history in another checker's form, and what that form has no place for."""
 
     text: str
@@ -159,7 +159,7 @@ class Written:
     """Messages, lineages, and reads of an unknown write."""
 
 
-def to_dbcop(history: History) -> Written:
+def to_dbcop(history: History) -> ForeignHistory:
     """dbcop's JSON, sessions without wrapping."""
 
     def event(number: int) -> Any:
@@ -167,10 +167,10 @@ def to_dbcop(history: History) -> Written:
         return {"Write" if history.is_write(number) else "Read": fields}
 
     sessions, lost = _sessions(history, lambda number, _: {"events": [event(number)], "committed": True})
-    return Written(json.dumps(sessions, separators=(",", ":")) + "\n", lost)
+    return ForeignHistory(json.dumps(sessions, separators=(",", ":")) + "\n", lost)
 
 
-def to_plume(history: History) -> Written:
+def to_plume(history: History) -> ForeignHistory:
     """Plume's text."""
     transactions = iter(range(1, len(history) + 1))
 
@@ -180,7 +180,7 @@ def to_plume(history: History) -> Written:
         return f"{kind}({history.item[number]},{value},{session},{next(transactions)})"
 
     sessions, lost = _sessions(history, line)
-    return Written("".join(f"{each}\n" for session in sessions for each in session), lost)
+    return ForeignHistory("".join(f"{each}\n" for session in sessions for each in session), lost)
 
 
 def _sessions(history: History, shown: Callable[[int, int], Any]) -> tuple[list[list[Any]], int]:

@@ -14,8 +14,8 @@ from antipode.check.history.clock import Deadline, OutOfTimeError
 from antipode.check.history.operations import INITIAL, THIN_AIR, UNKNOWN_SOURCE, History, Kind
 from antipode.check.history.order import components, linear_order, predecessors
 from antipode.check.history.pasts import Pasts
-from antipode.check.history.patterns import SHOWN, Causality, Found, Pattern
-from antipode.check.history.seen import Seen, Writes, contradiction, fewest
+from antipode.check.history.patterns import SHOWN, Causality, FoundViolation, Pattern
+from antipode.check.history.seen import SeenRead, Writes, contradiction, fewest
 
 
 def judge(history: History, deadline: Deadline) -> Causality:
@@ -41,7 +41,7 @@ class _Walk:
         history = self._history
         for number in history.reads():
             if history.source[number] == THIN_AIR:
-                self._told.found.append(Found(Pattern.THIN_AIR_READ, number))
+                self._told.found.append(FoundViolation(Pattern.THIN_AIR_READ, number))
         direct = predecessors(history)
         order = linear_order(direct)
         if len(order) < len(history):
@@ -53,14 +53,14 @@ class _Walk:
         for component in components(direct):
             if len(component) > 1:
                 members = tuple(sorted(component))
-                self._told.found.append(Found(Pattern.CYCLIC_CO, members[0], members))
+                self._told.found.append(FoundViolation(Pattern.CYCLIC_CO, members[0], members))
 
     def _walk(self, direct: list[list[int]], order: list[int]) -> None:
         history = self._history
         writes = Writes(history, order, self._read_items)
         rank = writes.rank
         pasts = Pasts(direct, self._deadline)
-        seen: dict[int, list[Seen]] = {}
+        seen: dict[int, list[SeenRead]] = {}
         read_past: dict[int, int] = {}
         again: set[int] = set()
         wrong: set[int] = set()
@@ -74,17 +74,19 @@ class _Walk:
                 item = history.item[number]
                 if source == INITIAL:
                     if mine & writes.mask.get(item, 0):
-                        self._told.found.append(Found(Pattern.WRITE_CO_INIT_READ, number))
+                        self._told.found.append(FoundViolation(Pattern.WRITE_CO_INIT_READ, number))
                         wrong.add(thread)
                 else:
                     if (old >> rank[source]) & 1:
-                        self._told.found.append(Found(Pattern.WRITE_CO_READ, number))
+                        self._told.found.append(FoundViolation(Pattern.WRITE_CO_READ, number))
                         wrong.add(thread)
                     if (read_past.get(thread, 0) >> rank[source]) & 1:
                         again.add(thread)
                 read_past[thread] = mine
                 self._deadline.hold(mine)
-                seen.setdefault(thread, []).append(Seen(number, item, -1 if source == INITIAL else rank[source], mine))
+                seen.setdefault(thread, []).append(
+                    SeenRead(number, item, -1 if source == INITIAL else rank[source], mine)
+                )
             elif kind is Kind.WRITE:
                 own = rank[number]
                 if history.item[number] in self._read_items:
@@ -102,5 +104,5 @@ class _Walk:
                         self._told.found.append(found)
                         if len(self._told.found) <= SHOWN:
                             reads_needed = fewest(writes, reads, found, self._deadline)
-                            self._told.found[-1] = Found(found.pattern, reads_needed[-1], reads_needed)
+                            self._told.found[-1] = FoundViolation(found.pattern, reads_needed[-1], reads_needed)
                 read_past.pop(thread, None)

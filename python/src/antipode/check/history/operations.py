@@ -43,7 +43,7 @@ UNSAID: Final = Unsaid.UNSAID
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedEvent:
     """What a recorder says of a write or read, from which it is found out who read whom (HIST-29)."""
 
     value: str | Unsaid | None = UNSAID
@@ -89,7 +89,7 @@ class Operation:
     time: float | None = None
     place: str = ""
     """Where it was read from, `file:line`."""
-    recorded: Recorded | None = None
+    recorded: RecordedEvent | None = None
     """What a recorder said besides; None for what is complete in itself."""
 
 

@@ -22,7 +22,7 @@ class Pattern(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundViolation:
     """One violation: the pattern, the read that shows it, and what a witness is made from."""
 
     pattern: Pattern
@@ -36,7 +36,7 @@ class Found:
 class Causality:
     """What the causal order of a history gives."""
 
-    found: list[Found] = field(default_factory=list)
+    found: list[FoundViolation] = field(default_factory=list)
     unfinished: str = ""
     """Why not everything was looked at, where it was not."""
     judged: int = 0

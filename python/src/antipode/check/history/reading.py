@@ -18,7 +18,7 @@ from antipode.check.history.operations import (
     HistoryError,
     Kind,
     Operation,
-    Recorded,
+    RecordedEvent,
     Unsaid,
 )
 
@@ -178,7 +178,7 @@ def _operation(fields: dict[str, Any], place: str) -> Operation:
         made.message = _name(fields, "message", place)
         return made
     if made.kind in (Kind.BEGIN, Kind.END, Kind.GAP):
-        made.recorded = Recorded(reason=_name(fields, "reason", place) if made.kind is Kind.GAP else "")
+        made.recorded = RecordedEvent(reason=_name(fields, "reason", place) if made.kind is Kind.GAP else "")
         return made
     made.store = _name(fields, "store", place)
     made.key = _name(fields, "key", place, empty=True)
@@ -197,12 +197,12 @@ def _operation(fields: dict[str, Any], place: str) -> Operation:
     return made
 
 
-def _said(fields: dict[str, Any], place: str) -> Recorded:
+def _said(fields: dict[str, Any], place: str) -> RecordedEvent:
     """What a recorder said of a write or read besides (HIST-28)."""
     value: str | Unsaid | None = UNSAID
     if "value" in fields:
         value = None if fields["value"] is None else _name(fields, "value", place)
-    return Recorded(
+    return RecordedEvent(
         value,
         _name(fields, "version", place) if "version" in fields else "",
         _name(fields, "covers", place) if "covers" in fields else "",

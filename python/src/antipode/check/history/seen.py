@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from antipode.check.history.clock import Deadline
 from antipode.check.history.operations import History
-from antipode.check.history.patterns import Found, Pattern
+from antipode.check.history.patterns import FoundViolation, Pattern
 
 
-class Seen(NamedTuple):
+class SeenRead(NamedTuple):
     """One read of the thread: what it returned, as the write's bit (-1: the initial value), and its past."""
 
     number: int
@@ -59,17 +59,17 @@ def bits(value: int) -> Iterator[int]:
             yield place
 
 
-def contradiction(writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> Found | None:
+def contradiction(writes: Writes, reads: Sequence[SeenRead], deadline: Deadline) -> FoundViolation | None:
     """What is wrong with the reads of a thread, in their order, each right by itself."""
     return _Thread(writes, reads, deadline).judge()
 
 
-def fewest(writes: Writes, reads: Sequence[Seen], found: Found, deadline: Deadline) -> tuple[int, ...]:
+def fewest(writes: Writes, reads: Sequence[SeenRead], found: FoundViolation, deadline: Deadline) -> tuple[int, ...]:
     """Reads that contradict one another and of which none can be left out, from reads that do.
 
     More reads never contradict less, so the shortest beginning that does ends with a read that is needed.
     """
-    kept: list[Seen] = []
+    kept: list[SeenRead] = []
     left = list(reads)
     place = [read.number for read in reads].index(found.operation)
     candidates = [[read for read in reads if read.number in found.members]]
@@ -94,7 +94,7 @@ def fewest(writes: Writes, reads: Sequence[Seen], found: Found, deadline: Deadli
 
 
 class _Thread:
-    def __init__(self, writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> None:
+    def __init__(self, writes: Writes, reads: Sequence[SeenRead], deadline: Deadline) -> None:
         self._writes = writes
         self._reads = reads
         self._deadline = deadline
@@ -109,7 +109,7 @@ class _Thread:
         for write in sorted(self._last, key=lambda each: -self._last[each]):
             self._values.setdefault(writes.item[write], []).append(write)
 
-    def judge(self) -> Found | None:
+    def judge(self) -> FoundViolation | None:
         first = {write: self._first(write) for write in self._last}
         more = any(self._others(write) & ~self._past[place] for write, place in first.items())
         if more:
@@ -117,7 +117,7 @@ class _Thread:
             first = {write: self._first(write) for write in self._last}
         for place, read in enumerate(self._reads):
             if read.write < 0 and self._past[place] & self._writes.mask.get(read.item, 0):
-                return Found(Pattern.WRITE_HB_INIT_READ, read.number)
+                return FoundViolation(Pattern.WRITE_HB_INIT_READ, read.number)
         return self._cycle(first, more)
 
     def _first(self, write: int) -> int:
@@ -175,7 +175,7 @@ class _Thread:
         self._past[place] = past
         return bool(needed)
 
-    def _cycle(self, first: dict[int, int], more: bool) -> Found | None:
+    def _cycle(self, first: dict[int, int], more: bool) -> FoundViolation | None:
         """Writes that each have to come before the other. They have the same first read: pasts hold what comes before.
 
         Where no past has grown (`more`), a write alone is right: its own read was.
@@ -210,7 +210,7 @@ class _Thread:
                 mask &= ~sum(1 << write for write in free)
         return None
 
-    def _found(self, members: tuple[int, ...]) -> Found:
+    def _found(self, members: tuple[int, ...]) -> FoundViolation:
         place = max(self._last[write] for write in members)
         reads = tuple(self._reads[self._last[write]].number for write in members)
-        return Found(Pattern.CYCLIC_HB, self._reads[place].number, reads)
+        return FoundViolation(Pattern.CYCLIC_HB, self._reads[place].number, reads)

@@ -17,7 +17,7 @@ from antipode.check.history.operations import INITIAL, History
 from antipode.check.history.order import Why
 from antipode.check.history.part import fewest_operations, part
 from antipode.check.history.paths import Graph, Step
-from antipode.check.history.patterns import Found, Pattern
+from antipode.check.history.patterns import FoundViolation, Pattern
 from antipode.check.history.witness import Forced, Past, Witness
 
 Part = Step | Forced
@@ -26,7 +26,7 @@ Part = Step | Forced
 _SEEN: Final = (Pattern.WRITE_HB_INIT_READ, Pattern.CYCLIC_HB)
 
 
-def seen_witness(history: History, found: Found, graph: Graph, deadline: Deadline) -> Witness:
+def seen_witness(history: History, found: FoundViolation, graph: Graph, deadline: Deadline) -> Witness:
     """The forced orders that contradict each other, or the initial value, with the reads that force them."""
     made = _Seen(history, found, graph, deadline).witness()
     first = made.operations
@@ -41,7 +41,7 @@ def seen_witness(history: History, found: Found, graph: Graph, deadline: Deadlin
     return _renamed(_Seen(smaller, smaller_found, Graph(smaller), deadline).witness(), kept)
 
 
-def _contradicted(history: History, deadline: Deadline) -> Found | None:
+def _contradicted(history: History, deadline: Deadline) -> FoundViolation | None:
     return next((found for found in judge(history, deadline.again()).found if found.pattern in _SEEN), None)
 
 
@@ -93,7 +93,7 @@ class _Came:
 
 
 class _Seen:
-    def __init__(self, history: History, found: Found, graph: Graph, deadline: Deadline) -> None:
+    def __init__(self, history: History, found: FoundViolation, graph: Graph, deadline: Deadline) -> None:
         self._history = history
         self._found = found
         self._graph = graph

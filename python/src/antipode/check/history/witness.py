@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from antipode.check.history.clock import Deadline
 from antipode.check.history.operations import History
 from antipode.check.history.paths import Graph, Search, Step
-from antipode.check.history.patterns import Found, Pattern
+from antipode.check.history.patterns import FoundViolation, Pattern
 
 _STARTS: Final = 500
 """From so many operations of a cycle the shortest one is looked for."""
@@ -79,7 +79,7 @@ class Witnesses:
         self._graph = Graph(history)
         self._writes: dict[int, list[int]] | None = None
 
-    def of(self, found: Found) -> Witness:
+    def of(self, found: FoundViolation) -> Witness:
         """The witness of one violation.
 
         Raises:
@@ -110,12 +110,12 @@ class Witnesses:
     def _search(self, start: int, *, backward: bool) -> Search:
         return Search(self._history, start, backward=backward, graph=self._graph)
 
-    def _missed(self, found: Found) -> Witness:
+    def _missed(self, found: FoundViolation) -> Witness:
         past = self._search(found.operation, backward=True)
         missed = min((w for w in self._written(found.operation) if w in past.distance), key=lambda w: past.distance[w])
         return Witness(found.pattern, found.operation, past.path(missed), missed)
 
-    def _between(self, found: Found) -> Witness:
+    def _between(self, found: FoundViolation) -> Witness:
         source = self._history.source[found.operation]
         past = self._search(found.operation, backward=True)
         future = self._search(source, backward=False)
@@ -125,7 +125,7 @@ class Witnesses:
         )
         return Witness(found.pattern, found.operation, future.path(missed) + past.path(missed), missed)
 
-    def _ring(self, found: Found) -> Witness:
+    def _ring(self, found: FoundViolation) -> Witness:
         """The shortest cycle: an edge between threads into a member, closed by the shortest way back."""
         best: list[Step] = []
         members = set(found.members)

@@ -21,7 +21,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Told:
+class Explanation:
     """A violation: what happened in a sentence, each step, and what follows from them."""
 
     headline: str
@@ -29,7 +29,7 @@ class Told:
     conclusion: list[str] = field(default_factory=list)
 
 
-def tell(history: History, witness: Witness) -> Told:
+def tell(history: History, witness: Witness) -> Explanation:
     """The violation in words."""
     return _Telling(history).tell(witness)
 
@@ -43,30 +43,32 @@ class _Telling:
     def __init__(self, history: History) -> None:
         self._history = history
 
-    def tell(self, witness: Witness) -> Told:
+    def tell(self, witness: Witness) -> Explanation:
         read = self._history.operations[witness.read]
         what = f"{read.key} of {read.store}"
         got = "nothing, as if it had never been written" if read.reads_from is None else f"what {read.reads_from} wrote"
         match witness.pattern:
             case Pattern.THIN_AIR_READ:
-                told = Told(f"{self._who(witness.read)} read {what} and got what nobody wrote")
+                told = Explanation(f"{self._who(witness.read)} read {what} and got what nobody wrote")
                 told.lines.append(Line(witness.read, f"{self._did(witness.read)}, and there is no {read.reads_from}"))
                 told.conclusion.append(
                     f"Either the write {read.reads_from} was not recorded, or the store made a value up."
                 )
             case Pattern.CYCLIC_CO:
-                told = Told("these operations each come before the other: something was read before it was written")
+                told = Explanation(
+                    "these operations each come before the other: something was read before it was written"
+                )
                 told.lines = self._chain(witness.chain, witness.read)
                 told.conclusion.append(
                     "That cannot have happened: a reads-from, a lineage or a process's order in the history is wrong, "
                     "or the store returned a value that was yet to be written."
                 )
             case Pattern.WRITE_CO_INIT_READ:
-                told = Told(f"{self._who(witness.read)} read {what} and got {got}, though a write came before")
+                told = Explanation(f"{self._who(witness.read)} read {what} and got {got}, though a write came before")
                 told.lines = self._chain(witness.chain, witness.read)
                 told.conclusion.append(self._should(witness))
             case Pattern.WRITE_CO_READ:
-                told = Told(f"{self._who(witness.read)} read {what} and got an old value, {got}")
+                told = Explanation(f"{self._who(witness.read)} read {what} and got an old value, {got}")
                 told.lines = self._chain(witness.chain, witness.read)
                 told.conclusion.append(self._should(witness))
             case _:
@@ -80,8 +82,8 @@ class _Telling:
             "waits until it is visible there."
         )
 
-    def _seen(self, witness: Witness, what: str, got: str) -> Told:
-        told = Told(f"what {self._who(witness.read)} read does not fit into any order of the writes")
+    def _seen(self, witness: Witness, what: str, got: str) -> Explanation:
+        told = Explanation(f"what {self._who(witness.read)} read does not fit into any order of the writes")
         if witness.missed is not None:
             told.headline = (
                 f"{self._who(witness.read)} read {what} and got {got}, though its other reads say it was there"

@@ -14,7 +14,7 @@ from ibis.expr.types import Table
 from antipode.check.records import analysis
 from antipode.check.records.analysis import Row
 from antipode.check.records.intervals import Rate, wilson
-from antipode.check.records.reading import Taken
+from antipode.check.records.reading import ReadLines
 from antipode.check.records.rows import ESTIMATED
 
 
@@ -151,7 +151,7 @@ class Verdict(StrEnum):
 class Report:
     """All that the command says."""
 
-    taken: Taken
+    taken: ReadLines
     kinds: dict[str, int]
     first: float | None
     last: float | None
@@ -215,7 +215,7 @@ BUCKETS: Final = 48
 """Slices of the time, in the page's picture."""
 
 
-def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
+def report(rows: Table, taken: ReadLines, *, pictures: bool = False) -> Report:
     """Asks all questions of the table; `pictures` those too whose answers are drawn."""
     kinds = analysis.kinds(rows)
     first = min((row["first"] for row in kinds), default=None)

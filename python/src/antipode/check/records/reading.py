@@ -25,7 +25,7 @@ _DOCUMENT: Final = re.compile(rb'\s*(\[|\{\s*$|\{\s*"(?:data|resourceSpans|resou
 
 
 @dataclass
-class Taken:
+class ReadLines:
     """What was read, and what not."""
 
     files: int = 0
@@ -54,7 +54,9 @@ class Taken:
         self.processes.add(line.process)
 
 
-def read(files: Sequence[str], taken: Taken, advance: Callable[[int], None] = lambda octets: None) -> Iterator[Line]:
+def read(
+    files: Sequence[str], taken: ReadLines, advance: Callable[[int], None] = lambda octets: None
+) -> Iterator[Line]:
     """The records of files, one after another; `advance` hears how many octets were read."""
     for name in files:
         shown = display(name)
@@ -69,7 +71,7 @@ def read(files: Sequence[str], taken: Taken, advance: Callable[[int], None] = la
 
 
 def read_stream(
-    stream: IO[bytes], name: str, taken: Taken, advance: Callable[[int], None] = lambda octets: None
+    stream: IO[bytes], name: str, taken: ReadLines, advance: Callable[[int], None] = lambda octets: None
 ) -> Iterator[Line]:
     """The records of one stream."""
     number = told = octets = 0
@@ -103,7 +105,7 @@ def read_stream(
     advance(octets - told)
 
 
-def read_line(text: bytes, place: str, taken: Taken) -> Iterator[Line]:
+def read_line(text: bytes, place: str, taken: ReadLines) -> Iterator[Line]:
     """The records of one line, its end included: one, or those of an export."""
     if len(text) > MAX_LINE:
         taken.refuse(place, f"a line of more than {MAX_LINE >> 20} MiB")
@@ -130,7 +132,7 @@ def _is_whole(text: bytes) -> bool:
     return True
 
 
-def _other(text: bytes, place: str, taken: Taken, words: str) -> Iterator[Line]:
+def _other(text: bytes, place: str, taken: ReadLines, words: str) -> Iterator[Line]:
     """What was not read as a record by the quick way: an export, another form, or a reason."""
     try:
         value: Any = msgspec.json.decode(text)
@@ -157,7 +159,7 @@ def _other(text: bytes, place: str, taken: Taken, words: str) -> Iterator[Line]:
         yield line
 
 
-def _refuse_record(text: bytes, value: dict[str, Any], place: str, taken: Taken) -> None:
+def _refuse_record(text: bytes, value: dict[str, Any], place: str, taken: ReadLines) -> None:
     form = value["record"]
     if isinstance(form, bool) or form != FORM:
         taken.refuse(place, f"a record of form {_short(repr(form))}; this version reads form {FORM}")

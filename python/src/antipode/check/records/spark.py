@@ -17,7 +17,7 @@ from ibis.expr.types import Table
 
 from antipode.check.records import analysis
 from antipode.check.records.findings import Report, report
-from antipode.check.records.reading import Taken, read_line
+from antipode.check.records.reading import ReadLines, read_line
 from antipode.check.records.rows import ROW_SCHEMA, Context, flat_rows
 
 _VIEW: Final = "antipode_records"
@@ -40,7 +40,7 @@ def rows_on(session: Any, paths: Sequence[str]) -> Table:
 def report_on(session: Any, paths: Sequence[str], *, pictures: bool = False) -> Report:
     """What the records come to; places of what could not be read are not known there, and processes not counted."""
     rows = rows_on(session, paths)
-    taken = Taken()
+    taken = ReadLines()
     for row in analysis.unread(rows):
         if row["kind"] == _PASSED:
             taken.passed_over[row["reason"]] += row["count"]
@@ -70,7 +70,7 @@ def _parsed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from pa.Table.from_arrays(arrays, schema=ROW_SCHEMA).to_batches()
 
 
-class _Counting(Taken):
+class _Counting(ReadLines):
     """Counts what could not be read by its reason: places mean nothing in a part of a file."""
 
     def __init__(self) -> None:

@@ -11,19 +11,19 @@ lists what it cannot do in `StoreUnderTest.exceptions`, by the case's name witho
 from __future__ import annotations
 
 from antipode.testing.conformance.cases import spoils
-from antipode.testing.conformance.doubts import Doubts
+from antipode.testing.conformance.doubts import DoubtCases
 from antipode.testing.conformance.failovers import Failovers
 from antipode.testing.conformance.links import Links
 from antipode.testing.conformance.own_reads import OwnReads
 from antipode.testing.conformance.reads import Reads
 from antipode.testing.conformance.servers import Servers
 from antipode.testing.conformance.values import Values
-from antipode.testing.conformance.waiting import Waiting
+from antipode.testing.conformance.waiting import WaitingCases
 from antipode.testing.conformance.writers import Writers
 from antipode.testing.under_test import NotPossible, StoreUnderTest, Transaction
 
 __all__ = ["NotPossible", "ShimConformance", "StoreUnderTest", "Transaction", "spoils"]
 
 
-class ShimConformance(Values, Reads, OwnReads, Links, Servers, Failovers, Writers, Doubts, Waiting):
+class ShimConformance(Values, Reads, OwnReads, Links, Servers, Failovers, Writers, DoubtCases, WaitingCases):
     """All cases. A subclass gives the fixture `under_test`."""

@@ -22,7 +22,7 @@ def _in_doubt(store: StoreUnderTest) -> bool:
     return doubtful
 
 
-class Doubts(Cases):
+class DoubtCases(Cases):
     """What a scope's own barrier says of writes in doubt; what was committed where nobody saw it."""
 
     def test_barrier_in_a_transaction(self, store: StoreUnderTest) -> None:

@@ -49,7 +49,7 @@ class _Questions:
         patch.setattr(shim, "wait", counted_wait)
 
 
-class Waiting(Cases):
+class WaitingCases(Cases):
     """How barriers wait for this store."""
 
     def test_deadline(self, store: StoreUnderTest) -> None:

@@ -11,9 +11,9 @@ from antipode._base.settings import settings
 from antipode._engine import free_path, pace, server
 from antipode._engine.barrier_waits import BarrierWaits
 from antipode._engine.pace import Pace
-from antipode._engine.pending_wait import Group, Need
+from antipode._engine.pending_wait import PendingWait, WaitGroup
 from antipode._engine.server import ServerPoller
-from antipode._engine.wait_queue import Waiters
+from antipode._engine.wait_queue import WaitQueue
 from antipode.testing.simulation.actors import scheduler
 
 Patches = Iterator[Any]
@@ -22,7 +22,7 @@ _never: Final = lambda *_, **__: None  # noqa: E731
 
 def _settled_stays() -> Patches:
     """What was proved once is not looked at again when the barrier ends (C12)."""
-    yield patch.object(Need, "needs_proof", property(lambda _: False))
+    yield patch.object(PendingWait, "needs_proof", property(lambda _: False))
 
 
 def _age_from_answer() -> Patches:
@@ -54,7 +54,7 @@ def _poke_is_lost() -> Patches:
 def _scan_of_now() -> Patches:
     """The end of a barrier looks at one proof after the other, each as it is then (T5)."""
 
-    def conclude(self: Group) -> bool:
+    def conclude(self: WaitGroup) -> bool:
         is_whole = False
         while not is_whole:
             with self._lock:
@@ -70,22 +70,22 @@ def _scan_of_now() -> Patches:
                     is_whole = False
         return self._end_once()
 
-    yield patch.object(Group, "end_settled", lambda _: False)
-    yield patch.object(Group, "conclude", conclude)
+    yield patch.object(WaitGroup, "end_settled", lambda _: False)
+    yield patch.object(WaitGroup, "conclude", conclude)
 
 
 def _counter_is_no_state() -> Patches:
     """Whoever opens a need counts it, though another thread opened it already."""
-    original = Group._open
+    original = WaitGroup._open
 
-    def _open(self: Group, each: Need, *proof: Any) -> bool:
+    def _open(self: WaitGroup, each: PendingWait, *proof: Any) -> bool:
         if original(self, each, *proof):
             return True
         with self._lock:
             self._left += not self._over
         return False
 
-    yield patch.object(Group, "_open", _open)
+    yield patch.object(WaitGroup, "_open", _open)
 
 
 def _epochs_are_one() -> Patches:
@@ -102,28 +102,28 @@ def _epochs_are_one() -> Patches:
 
 def _probe_never_ends() -> Patches:
     """A server is asked on for what it has shown."""
-    yield patch.object(Waiters, "_drop_probe", _never)
+    yield patch.object(WaitQueue, "_drop_probe", _never)
 
 
 def _releases_twice() -> Patches:
     """Whoever settles the last need releases, and so does whoever comes behind him."""
-    original = Group.release
+    original = WaitGroup.release
 
-    def release(self: Group) -> None:
+    def release(self: WaitGroup) -> None:
         original(self)
         original(self)
 
-    yield patch.object(Group, "release", release)
+    yield patch.object(WaitGroup, "release", release)
 
 
 def _wall_clock() -> Patches:
     """How long an epoch has been unknown is told by the wall clock."""
-    original = Waiters._answer_position
+    original = WaitQueue._answer_position
 
-    def _answer_position(self: Waiters, write_id: Any, answer: Any, now: float, *rest: Any) -> None:
+    def _answer_position(self: WaitQueue, write_id: Any, answer: Any, now: float, *rest: Any) -> None:
         original(self, write_id, answer, now + scheduler().step, *rest)
 
-    yield patch.object(Waiters, "_answer_position", _answer_position)
+    yield patch.object(WaitQueue, "_answer_position", _answer_position)
 
 
 def _old_proofs() -> Patches:
@@ -138,17 +138,17 @@ def _old_proofs() -> Patches:
 
 def _any_age() -> Patches:
     """A proof may be as old as it likes when the barrier ends, as long as nobody dropped it."""
-    yield patch.object(Group, "_oldest", property(lambda _: -1e9))
+    yield patch.object(WaitGroup, "_oldest", property(lambda _: -1e9))
 
 
 def _shown_once() -> Patches:
     """A barrier that is to be complete takes what each server showed at its own time (BAR-64)."""
-    yield patch.object(Group, "_oldest", property(lambda self: self._moment - settings().free_path_ttl))
+    yield patch.object(WaitGroup, "_oldest", property(lambda self: self._moment - settings().free_path_ttl))
 
 
 def _nobody_abandons() -> Patches:
     """The places of tasks whose event loop was closed stay taken."""
-    yield patch.object(Group, "abandon", _never)
+    yield patch.object(WaitGroup, "abandon", _never)
 
 
 def _asked_at_each_push() -> Patches:
@@ -169,7 +169,7 @@ def _prediction_without_bound() -> Patches:
 def _servers_of_the_call() -> Patches:
     """A pass speaks of the servers that were known when the barrier was called (BAR-65)."""
 
-    def take(self: BarrierWaits, group: Group) -> bool:
+    def take(self: BarrierWaits, group: WaitGroup) -> bool:
         self.group, self.needs = group, group.needs
         return True
 

@@ -27,7 +27,7 @@ from antipode._engine import (
     store_servers,
     waiting,
 )
-from antipode._engine.pending_wait import Group
+from antipode._engine.pending_wait import WaitGroup
 from antipode._engine.server import ServerPoller
 from antipode._store import store
 from antipode.testing.simulation.actors import FOREVER, Actor, SimulationError, scheduler
@@ -208,8 +208,8 @@ class SimulatedPoller:
         self._is_closed = True
 
 
-def _counted(release: Callable[[Group], None]) -> Callable[[Group], None]:
-    def count(group: Group) -> None:
+def _counted(release: Callable[[WaitGroup], None]) -> Callable[[WaitGroup], None]:
+    def count(group: WaitGroup) -> None:
         released = scheduler().releases
         released[group] = released.get(group, 0) + 1
         if released[group] > 1:
@@ -246,8 +246,8 @@ def seams() -> Iterator[None]:
     ]
     for module, name, _ in before:
         setattr(module, name, replaced[name])
-    before += [(Group, "release", Group.release), (ServerPoller, "_poke", ServerPoller._poke)]
-    setattr(Group, "release", _counted(Group.release))  # noqa: B010  mypy knows a method there
+    before += [(WaitGroup, "release", WaitGroup.release), (ServerPoller, "_poke", ServerPoller._poke)]
+    setattr(WaitGroup, "release", _counted(WaitGroup.release))  # noqa: B010  mypy knows a method there
     setattr(ServerPoller, "_poke", _noted(ServerPoller._poke))  # noqa: B010
     try:
         yield

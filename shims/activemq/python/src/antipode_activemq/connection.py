@@ -24,7 +24,7 @@ from antipode_activemq.subscriptions import Subscriptions
 from antipode_activemq.tap import address_of
 
 
-class Wrapping:
+class ConnectionState:
     """What is ours in a wrapped connection."""
 
     __slots__ = ("_arrived", "options", "outcomes", "plain", "returns", "subscriptions")
@@ -50,7 +50,7 @@ class Wrapping:
 def _send(
     self: Any, destination: Any, body: Any, content_type: Any = None, headers: Any = None, **keyword_headers: Any
 ) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ConnectionState = self._antipode
 
     def send(stamped: Any) -> Any:
         return wrapping.plain.send(destination, body, content_type, headers=stamped)
@@ -62,7 +62,7 @@ def _send(
 
 
 def _commit(self: Any, transaction: Any = None, headers: Any = None, **keyword_headers: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ConnectionState = self._antipode
     if transaction is None:
         return wrapping.plain.commit(transaction, headers, **keyword_headers)
     receipt = merge_headers([headers, keyword_headers]).get("receipt")
@@ -71,7 +71,7 @@ def _commit(self: Any, transaction: Any = None, headers: Any = None, **keyword_h
 
 
 def _abort(self: Any, transaction: Any, headers: Any = None, **keyword_headers: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ConnectionState = self._antipode
     try:
         return wrapping.plain.abort(transaction, headers, **keyword_headers)
     finally:
@@ -81,7 +81,7 @@ def _abort(self: Any, transaction: Any, headers: Any = None, **keyword_headers: 
 def _subscribe(
     self: Any, destination: Any, id: Any = None, ack: Any = "auto", headers: Any = None, **keyword_headers: Any
 ) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ConnectionState = self._antipode
     merged = merge_headers([headers, keyword_headers])
     wrapping.subscriptions.add(destination, id, ack, merged)
     arguments = {"ack": ack, "headers": headers, **keyword_headers}
@@ -91,33 +91,33 @@ def _subscribe(
 
 
 def _unsubscribe(self: Any, *arguments: Any, **keywords: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ConnectionState = self._antipode
     result = wrapping.plain.unsubscribe(*arguments, **keywords)
     wrapping.subscriptions.remove(*arguments, keywords.get("id"), keywords.get("destination"))
     return result
 
 
 def _ack(self: Any, id: Any, *arguments: Any, **keywords: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ConnectionState = self._antipode
     wrapping.returns.check_acknowledgement(id)
     wrapping.returns.settling(id)
     return wrapping.plain.ack(id, *arguments, **keywords)
 
 
 def _nack(self: Any, id: Any, *arguments: Any, **keywords: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ConnectionState = self._antipode
     wrapping.returns.settling(id)
     return wrapping.plain.nack(id, *arguments, **keywords)
 
 
 def _set_listener(self: Any, name: Any, listener: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ConnectionState = self._antipode
     ours = listener if listener is None or isinstance(listener, Listening) else Listening(wrapping, listener)
     return wrapping.plain.set_listener(name, ours)
 
 
 def _get_listener(self: Any, name: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ConnectionState = self._antipode
     found = wrapping.plain.get_listener(name)
     return found.listener if isinstance(found, Listening) else found
 
@@ -149,7 +149,7 @@ def _wrapped_class(cls: Any) -> Any:
 def plain_of(connection: Any) -> Any:
     """The plain connection behind a wrapped one; a plain one itself. Raises TypeError for anything else."""
     wrapping = getattr(connection, "_antipode", None)
-    if isinstance(wrapping, Wrapping):
+    if isinstance(wrapping, ConnectionState):
         return wrapping.plain
     if not (isinstance(connection, BaseConnection) and isinstance(connection, Protocol10 | Protocol11)):
         raise TypeError(
@@ -171,5 +171,5 @@ def wrapped(plain: Any, options: ConnectionOptions, arrived: Callable[[str, str]
     """A connection of the same class that shares the plain one's state."""
     connection: Any = object.__new__(_wrapped_class(cast("Any", type(plain))))
     connection.__dict__ = plain.__dict__
-    connection._antipode = Wrapping(plain, options, arrived)
+    connection._antipode = ConnectionState(plain, options, arrived)
     return connection

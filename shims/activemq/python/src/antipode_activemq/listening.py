@@ -14,7 +14,7 @@ from antipode_activemq.marks import mark_of
 from antipode_activemq.outcomes import OWN_RECEIPTS
 
 if TYPE_CHECKING:
-    from antipode_activemq.connection import Wrapping
+    from antipode_activemq.connection import ConnectionState
 
 
 def scope_of(frame: Any, *, connection: Any = None) -> AbstractContextManager[Scope]:
@@ -28,7 +28,7 @@ def scope_of(frame: Any, *, connection: Any = None) -> AbstractContextManager[Sc
     """
     if connection is None:
         return _foreign(frame)
-    wrapping: Wrapping | None = getattr(connection, "_antipode", None)
+    wrapping: ConnectionState | None = getattr(connection, "_antipode", None)
     if wrapping is None:
         raise ConfigurationError(
             "scope_of(connection=…) takes a connection that antipode_activemq.wrap() has returned", code="AP501"
@@ -47,7 +47,7 @@ def _foreign(frame: Any) -> Iterator[Scope]:
 class Listening:
     """Stands for one of the application's listeners at the transport; what it does not know goes to that one."""
 
-    def __init__(self, wrapping: Wrapping, listener: Any) -> None:
+    def __init__(self, wrapping: ConnectionState, listener: Any) -> None:
         self.listener = listener
         self._wrapping = wrapping
 
@@ -84,7 +84,7 @@ class Listening:
 
 
 @contextmanager
-def message(wrapping: Wrapping, frame: Any) -> Iterator[Scope]:
+def message(wrapping: ConnectionState, frame: Any) -> Iterator[Scope]:
     """The scope of one message of a wrapped connection. Redeliver out of the block gives the message back."""
     options, returns = wrapping.options, wrapping.returns
     headers = dict(frame.headers)
@@ -102,7 +102,7 @@ def message(wrapping: Wrapping, frame: Any) -> Iterator[Scope]:
         yield scope
 
 
-def _note(wrapping: Wrapping, scope: Scope, headers: Mapping[str, Any]) -> None:
+def _note(wrapping: ConnectionState, scope: Scope, headers: Mapping[str, Any]) -> None:
     """What the message's coming itself proves, and what its lack of a header says."""
     options = wrapping.options
     store = options.store

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from antipode.shim.administration import Step, Wanted
+from antipode.shim.administration import InitRequest, Step
 
 from antipode_activemq import configuration
 from antipode_activemq.tap import PREFIX
@@ -19,7 +19,7 @@ OPTIONS: Final[Mapping[str, str]] = {
 }
 
 
-def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
+def preparations(url: str, wanted: InitRequest) -> Sequence[Step]:
     """The lines of activemq.xml at the broker of the region that waits; nothing without `track=True`."""
     queue = wanted.options.get("queue", "")
     if not queue:

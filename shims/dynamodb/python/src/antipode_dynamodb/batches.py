@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from antipode_dynamodb import noting
 from antipode_dynamodb.attributes import NAMES, Item, in_chain, is_tombstone, stripped, version_of
 from antipode_dynamodb.binding import Binding
-from antipode_dynamodb.guarding import Failure, Guarded, Kind, judge
+from antipode_dynamodb.guarding import Failure, GuardedAction, Kind, judge
 from antipode_dynamodb.keys import key_octets
 from antipode_dynamodb.tables import Table
 from antipode_dynamodb.writing import (
@@ -55,7 +55,7 @@ def write_batch(binding: Binding, operation: str, params: dict[str, Any]) -> Any
         requests = list(_requests(binding, params))
     except (KeyError, ValueError, TypeError, AttributeError):  # DynamoDB refuses it in its own words
         requests = []
-    except _Unknown:
+    except _UnknownKeyError:
         return native(binding, operation, params, "rights", "the table's key is not known; see the line before")
     if not requests:
         return binding.low._make_api_call(operation, params)
@@ -104,7 +104,7 @@ def _begin(binding: Binding, request: _Request) -> Write:
     return write
 
 
-class _Unknown(Exception):
+class _UnknownKeyError(Exception):
     """A table's key cannot be asked for."""
 
 
@@ -118,7 +118,7 @@ def _requests(binding: Binding, params: dict[str, Any]) -> Iterator[_Request]:
             continue
         table = known_table(binding, name)
         if table is None:
-            raise _Unknown
+            raise _UnknownKeyError
         for original in requests:
             if "PutRequest" in original:
                 attributes = original["PutRequest"]["Item"]
@@ -161,7 +161,7 @@ def _versions(binding: Binding, requests: Sequence[_Request]) -> dict[tuple[str,
 
 def _dress(binding: Binding, request: _Request, text: str, there: Item | None) -> None:
     request.version, request.fits = binding.version_after(version_of(there))
-    action = Guarded(Kind.DELETE if request.deletes else Kind.PUT, {}, request.table, request.version, text)
+    action = GuardedAction(Kind.DELETE if request.deletes else Kind.PUT, {}, request.table, request.version, text)
     if not request.deletes:
         ours = action.beside()
         request.sent = {"PutRequest": {"Item": {**stripped(request.original["PutRequest"]["Item"]), **ours}}}
@@ -207,7 +207,7 @@ def write_transaction(binding: Binding, operation: str, params: dict[str, Any], 
         octets = [_octets(action) for action in actions]
     except (KeyError, ValueError, TypeError, AttributeError):  # DynamoDB refuses it in its own words
         return binding.low._make_api_call(operation, params)
-    except _Unknown:
+    except _UnknownKeyError:
         return native(binding, operation, params, "rights", "a table's key is not known; see the line before")
     binding.observe_scope()
     text = binding.text_at_rest()
@@ -215,7 +215,7 @@ def write_transaction(binding: Binding, operation: str, params: dict[str, Any], 
     writes = [
         _begin_action(binding, action, key)
         for action, key in zip(actions, octets, strict=True)
-        if isinstance(action, Guarded) and action.kind is not Kind.CHECK
+        if isinstance(action, GuardedAction) and action.kind is not Kind.CHECK
     ]
     try:
         actions, result = _run(binding, params, actions, told)
@@ -223,9 +223,9 @@ def write_transaction(binding: Binding, operation: str, params: dict[str, Any], 
         settle(writes, error)
         raise
     for action, key in zip(actions, octets, strict=True):
-        if isinstance(action, Guarded) and action.kind is not Kind.CHECK:
+        if isinstance(action, GuardedAction) and action.kind is not Kind.CHECK:
             binding.chains.put(key, action.left_chain)
-    recorded = [action for action in actions if isinstance(action, Guarded) and action.kind is not Kind.CHECK]
+    recorded = [action for action in actions if isinstance(action, GuardedAction) and action.kind is not Kind.CHECK]
     for action, write in zip(recorded, writes, strict=True):
         if action.changes_nothing:
             write.abandon()
@@ -240,7 +240,7 @@ def write_transaction(binding: Binding, operation: str, params: dict[str, Any], 
     return result
 
 
-def _action(binding: Binding, item: dict[str, Any]) -> Guarded | dict[str, Any]:
+def _action(binding: Binding, item: dict[str, Any]) -> GuardedAction | dict[str, Any]:
     """One action of ours; one on a table that is none of the store's stays as it came."""
     ((word, params),) = item.items()
     kind = Kind(word)
@@ -248,36 +248,38 @@ def _action(binding: Binding, item: dict[str, Any]) -> Guarded | dict[str, Any]:
         return item
     table = known_table(binding, params["TableName"])
     if table is None:
-        raise _Unknown
-    return Guarded(kind, params, table, 0, "")
+        raise _UnknownKeyError
+    return GuardedAction(kind, params, table, 0, "")
 
 
-def _begin_action(binding: Binding, action: Guarded, key: bytes) -> Write:
+def _begin_action(binding: Binding, action: GuardedAction, key: bytes) -> Write:
     write = binding.store.begin(key)
     if write.noted is not None:
         noting.changes(write, action.table, key, action.kind, action.params.get("Item"))
     return write
 
 
-def _octets(action: Guarded | dict[str, Any]) -> bytes:
+def _octets(action: GuardedAction | dict[str, Any]) -> bytes:
     if isinstance(action, dict):
         return b""
     attributes = action.params["Item" if action.kind is Kind.PUT else "Key"]
     return key_octets(action.table.name, action.table.keys, attributes)
 
 
-def _begun(binding: Binding, action: Guarded | dict[str, Any], key: bytes, text: str) -> Guarded | dict[str, Any]:
+def _begun(
+    binding: Binding, action: GuardedAction | dict[str, Any], key: bytes, text: str
+) -> GuardedAction | dict[str, Any]:
     if isinstance(action, dict):
         return action
     return replace(action, version=binding.clock.next(), text=text, chain=binding.chain_at(key))
 
 
 def _run(
-    binding: Binding, params: dict[str, Any], actions: list[Guarded | dict[str, Any]], told: Told
-) -> tuple[list[Guarded | dict[str, Any]], Any]:
+    binding: Binding, params: dict[str, Any], actions: list[GuardedAction | dict[str, Any]], told: Told
+) -> tuple[list[GuardedAction | dict[str, Any]], Any]:
     for tries in range(MOST_TRIES + 1):
         if tries == MOST_TRIES:
-            actions = [a.given_up() if isinstance(a, Guarded) else a for a in actions]
+            actions = [a.given_up() if isinstance(a, GuardedAction) else a for a in actions]
         items = [_sent(action) for action in actions]
         try:
             return actions, binding.low._make_api_call("TransactWriteItems", {**params, "TransactItems": items})
@@ -293,7 +295,7 @@ def _run(
     raise AssertionError("not reached")
 
 
-def _sent(action: Guarded | dict[str, Any]) -> dict[str, Any]:
+def _sent(action: GuardedAction | dict[str, Any]) -> dict[str, Any]:
     if isinstance(action, dict):
         return action
     kind, request = action.request()
@@ -301,12 +303,12 @@ def _sent(action: Guarded | dict[str, Any]) -> dict[str, Any]:
 
 
 def _again(
-    binding: Binding, actions: list[Guarded | dict[str, Any]], reasons: Sequence[dict[str, Any]]
-) -> list[Guarded | dict[str, Any]] | None:
+    binding: Binding, actions: list[GuardedAction | dict[str, Any]], reasons: Sequence[dict[str, Any]]
+) -> list[GuardedAction | dict[str, Any]] | None:
     """The actions to try again; None where the application's own are the reason."""
     if len(reasons) != len(actions):
         return None
-    changed: list[Guarded | dict[str, Any]] = []
+    changed: list[GuardedAction | dict[str, Any]] = []
     learned = False
     for action, reason in zip(actions, reasons, strict=True):
         changed.append(action)
@@ -323,7 +325,7 @@ def _again(
     return changed if learned else None
 
 
-def _clean(actions: Sequence[Guarded | dict[str, Any]], reasons: Sequence[dict[str, Any]], told: Told) -> None:
+def _clean(actions: Sequence[GuardedAction | dict[str, Any]], reasons: Sequence[dict[str, Any]], told: Told) -> None:
     """The reasons as DynamoDB gives them without us."""
     for action, reason in zip(actions, reasons, strict=False):
         if isinstance(action, dict) or reason.get("Code") != "ConditionalCheckFailed":

@@ -6,7 +6,7 @@ import secrets
 from itertools import count
 from typing import Any, Final
 
-from antipode.shim import MAX_COUNTER, NODE_BITS, HybridClock, Recent, Server, Store, StoreOptions, events
+from antipode.shim import MAX_COUNTER, NODE_BITS, BoundedMap, HybridClock, Server, Store, StoreOptions, events
 from antipode.shim.objects import ObjectClient
 
 from antipode_dynamodb.attributes import place_of
@@ -44,7 +44,7 @@ class Binding(ObjectClient):
         self.tables = tables
         self.only = only
         self.consistent = consistent
-        self.chains: Recent[bytes, int | None] = Recent(_MOST_CHAINS)
+        self.chains: BoundedMap[bytes, int | None] = BoundedMap(_MOST_CHAINS)
         """The chains of the items that were written or read last: a wrong guess costs one more request."""
 
     def has(self, table: str) -> bool:

@@ -63,7 +63,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class GuardedAction:
     """One action of the application, and what of ours goes with it."""
 
     kind: Kind
@@ -94,7 +94,7 @@ class Guarded:
             return None
         return self.version if self.chain is None else self.chain
 
-    def given_up(self) -> Guarded:
+    def given_up(self) -> GuardedAction:
         """The same action without our condition: what it leaves is of no chain that was there."""
         return replace(self, unguarded=True, chain=None, above=True)
 
@@ -248,7 +248,7 @@ class Failure(Enum):
     """It was done before: a repetition that botocore sent after a lost answer."""
 
 
-def judge(action: Guarded, item: Item | None, *, repeated: bool) -> tuple[Failure, Guarded]:
+def judge(action: GuardedAction, item: Item | None, *, repeated: bool) -> tuple[Failure, GuardedAction]:
     """Why an action's condition failed at this item, and how to try again; the version is the caller's to raise.
 
     repeated: the client had sent this request before, and got no answer. Else a version that is the action's own is
@@ -280,7 +280,7 @@ def judge(action: Guarded, item: Item | None, *, repeated: bool) -> tuple[Failur
     return Failure.OURS, again  # somebody wrote between: look again
 
 
-def _linked(action: Guarded, item: Item | None) -> Guarded:
+def _linked(action: GuardedAction, item: Item | None) -> GuardedAction:
     """The same action with a condition that holds at this item: it goes on with the chain of its own region."""
     if action.unguarded:
         return action.given_up()
@@ -291,7 +291,7 @@ def _linked(action: Guarded, item: Item | None) -> Guarded:
     return replace(action, chain=chain if is_own else None, above=not is_own)
 
 
-def _holds(action: Guarded, item: Item | None) -> bool:
+def _holds(action: GuardedAction, item: Item | None) -> bool:
     """Return whether the condition of an action that keeps versions in order holds at this item."""
     seen = version_of(item)
     if seen is None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from antipode.shim import GONE, THERE, Changed, ReadValue, Write, noting, value_digest
+from antipode.shim import GONE, THERE, KeyChange, ReadValue, Write, noting, value_digest
 
 from antipode_dynamodb.attributes import TOMBSTONE, Item, identity_of, is_tombstone, stripped, version_of
 from antipode_dynamodb.binding import Binding
@@ -27,12 +27,12 @@ def changes(write: Write, table: Table, key: bytes, kind: Kind, item: Item | Non
     if write.noted is None:
         return
     if kind is Kind.DELETE:
-        change = Changed(key, GONE)
+        change = KeyChange(key, GONE)
     elif item is None:  # an update: what it leaves depends on what is there
-        change = Changed(key, THERE, expires=not table.lasting)
+        change = KeyChange(key, THERE, expires=not table.lasting)
     else:
         expires = not table.lasting and (table.ttl is None or table.ttl == TOMBSTONE or table.ttl in item)
-        change = Changed(key, _digest(write.store, key, item), expires)
+        change = KeyChange(key, _digest(write.store, key, item), expires)
     write.noted.changes([change])
 
 

@@ -53,7 +53,7 @@ class Conversion:
         return result
 
 
-class _Once(Endpoint):  # type: ignore[misc]  # botocore has no types
+class _OneShotEndpoint(Endpoint):  # type: ignore[misc]  # botocore has no types
     """An endpoint that sends each request once."""
 
     def _needs_retry(self, *_: Any, **__: Any) -> bool:
@@ -69,7 +69,7 @@ def for_questions(client: Any, timeout: float) -> Any:
     own = low_level(client)
     before = client._endpoint
     http = before.http_session
-    own._endpoint = _Once(
+    own._endpoint = _OneShotEndpoint(
         before.host,
         endpoint_prefix=client.meta.service_model.endpoint_prefix,
         event_emitter=own.meta.events,

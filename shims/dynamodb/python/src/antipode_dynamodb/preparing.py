@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from antipode.shim.administration import Step, Wanted
+from antipode.shim.administration import InitRequest, Step
 
 from antipode_dynamodb.attributes import TOMBSTONE
 from antipode_dynamodb.doctor import GRANT
@@ -18,7 +18,7 @@ OPTIONS: Final[Mapping[str, str]] = {"table": "the store's table; for several: n
 _TIMEOUT_S: Final = 5.0
 
 
-def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
+def preparations(url: str, wanted: InitRequest) -> Sequence[Step]:
     """Time to live for tombstones, and the rights to read versions."""
     target = target_of(url)
     names = [name.strip() for name in wanted.options.get("table", wanted.store).split(",")]

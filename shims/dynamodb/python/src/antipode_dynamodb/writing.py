@@ -19,7 +19,7 @@ from botocore.exceptions import (
 from antipode_dynamodb import noting
 from antipode_dynamodb.attributes import Item, is_tombstone, lineage_text, stripped, version_of
 from antipode_dynamodb.binding import Binding
-from antipode_dynamodb.guarding import Failure, Guarded, Kind, Mode, judge
+from antipode_dynamodb.guarding import Failure, GuardedAction, Kind, Mode, judge
 from antipode_dynamodb.keys import key_octets
 from antipode_dynamodb.tables import Table
 
@@ -96,7 +96,7 @@ def write_item(binding: Binding, operation: str, params: dict[str, Any], told: T
     if write.noted is not None:
         noting.changes(write, table, octets, kind, params.get("Item"))
     try:
-        first = Guarded(kind, params, table, binding.clock.next(), text, chain=binding.chain_at(octets))
+        first = GuardedAction(kind, params, table, binding.clock.next(), text, chain=binding.chain_at(octets))
         action, result = _run(binding, first, told)
     except BaseException as error:
         settle([write], error)
@@ -114,7 +114,7 @@ def _bare(result: dict[str, Any], told: Told) -> dict[str, Any]:
     return result
 
 
-def _run(binding: Binding, action: Guarded, told: Told) -> tuple[Guarded, dict[str, Any]]:
+def _run(binding: Binding, action: GuardedAction, told: Told) -> tuple[GuardedAction, dict[str, Any]]:
     attempts = 0
     asks_old = action.kind is Kind.DELETE and action.table.ttl is None
     for tries in range(MOST_TRIES + 1):
@@ -142,7 +142,7 @@ def _run(binding: Binding, action: Guarded, told: Told) -> tuple[Guarded, dict[s
     raise AssertionError("not reached")
 
 
-def raised(binding: Binding, action: Guarded, item: Mapping[str, Any] | None) -> Guarded:
+def raised(binding: Binding, action: GuardedAction, item: Mapping[str, Any] | None) -> GuardedAction:
     """The same action with a version above what is there, and with the lineage that is there joined to its own."""
     version, fits = binding.version_after(version_of(item))
     text = action.text
@@ -152,7 +152,7 @@ def raised(binding: Binding, action: Guarded, item: Mapping[str, Any] | None) ->
     return action if fits else action.given_up()
 
 
-def _record(write: Write, action: Guarded, result: Mapping[str, Any]) -> None:
+def _record(write: Write, action: GuardedAction, result: Mapping[str, Any]) -> None:
     if action.changes_nothing:
         write.abandon()
     elif action.unguarded:
@@ -168,7 +168,7 @@ def _record(write: Write, action: Guarded, result: Mapping[str, Any]) -> None:
         write.record(action.identity)
 
 
-def _as_native(action: Guarded, result: dict[str, Any], told: Told) -> dict[str, Any]:
+def _as_native(action: GuardedAction, result: dict[str, Any], told: Told) -> dict[str, Any]:
     """The result as DynamoDB gives it without us."""
     old = result.get("Attributes")
     if old is None:
@@ -185,7 +185,7 @@ def _as_native(action: Guarded, result: dict[str, Any], told: Told) -> dict[str,
     return result
 
 
-def _done(action: Guarded, error: ClientError, told: Told) -> dict[str, Any]:
+def _done(action: GuardedAction, error: ClientError, told: Told) -> dict[str, Any]:
     """The result of a write that was done at an attempt whose answer was lost."""
     result: dict[str, Any] = {"ResponseMetadata": {**error.response["ResponseMetadata"], "HTTPStatusCode": 200}}
     item, wanted = error.response.get("Item"), action.params.get("ReturnValues", "NONE")
@@ -196,7 +196,7 @@ def _done(action: Guarded, error: ClientError, told: Told) -> dict[str, Any]:
     return result
 
 
-def _own_error(action: Guarded, error: ClientError, told: Told) -> ClientError:
+def _own_error(action: GuardedAction, error: ClientError, told: Told) -> ClientError:
     """The error of the application's own condition, as DynamoDB gives it without us."""
     item = error.response.pop("Item", None)
     wanted = action.params.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"

@@ -6,7 +6,7 @@ import threading
 from typing import Any, Final
 
 from antipode import Lineage, UnfitStoreError
-from antipode.shim import HybridClock, Recent, Server, Store, StoreOptions, logs
+from antipode.shim import BoundedMap, HybridClock, Server, Store, StoreOptions, logs
 from antipode.shim.objects import ObjectClient
 from pymongo.errors import PyMongoError
 
@@ -40,7 +40,7 @@ class Binding(ObjectClient):
         self.unfit = ""
         """Why nothing that it writes can be proved."""
         self.switches = Switches()
-        self.cursors: Recent[Any, Lineage] = Recent(_MOST_CURSORS)
+        self.cursors: BoundedMap[Any, Lineage] = BoundedMap(_MOST_CURSORS)
         """By the id of a cursor whose batches are fetched by hand: what was proved when it was opened."""
         self._lock = threading.Lock()
         self._view: Any = None

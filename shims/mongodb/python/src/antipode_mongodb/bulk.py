@@ -17,7 +17,7 @@ from antipode_mongodb.fields import is_replacement, is_update
 from antipode_mongodb.inserting import can_insert, insert_many
 from antipode_mongodb.many import delete_many, update_many
 from antipode_mongodb.outcome import details_of
-from antipode_mongodb.writing import At, Change, change_one, delete_one
+from antipode_mongodb.writing import BoundCollection, Change, change_one, delete_one
 
 _KINDS: Final = (InsertOne, UpdateOne, UpdateMany, ReplaceOne, DeleteOne, DeleteMany)
 _OPTIONS: Final = {
@@ -68,7 +68,7 @@ class _Tally:
 
 
 def bulk_write(
-    at: At, requests: Sequence[Any], ordered: bool, shared: dict[str, Any], insert_options: dict[str, Any]
+    at: BoundCollection, requests: Sequence[Any], ordered: bool, shared: dict[str, Any], insert_options: dict[str, Any]
 ) -> Steps[BulkWriteResult]:
     """`bulk_write`; the result and the errors are those of one bulk.
 
@@ -104,7 +104,12 @@ def _rank(request: Any) -> int:
 
 
 def _insert(
-    at: At, requests: Sequence[Any], indexes: Sequence[int], ordered: bool, tally: _Tally, options: dict[str, Any]
+    at: BoundCollection,
+    requests: Sequence[Any],
+    indexes: Sequence[int],
+    ordered: bool,
+    tally: _Tally,
+    options: dict[str, Any],
 ) -> Steps[bool]:
     documents = [requests[index]._doc for index in indexes]
     options = {word: value for word, value in options.items() if word != "let"}
@@ -119,7 +124,9 @@ def _insert(
     return True
 
 
-def _one(at: At, request: Any, index: int, tally: _Tally, shared: dict[str, Any], more: dict[str, Any]) -> Steps[bool]:
+def _one(
+    at: BoundCollection, request: Any, index: int, tally: _Tally, shared: dict[str, Any], more: dict[str, Any]
+) -> Steps[bool]:
     options = dict(shared)
     for attribute, word in _OPTIONS.items():
         value = getattr(request, attribute, None)

@@ -15,7 +15,7 @@ from pymongo.results import InsertManyResult, InsertOneResult
 from antipode_mongodb import noting, tombstones
 from antipode_mongodb.fields import dressed_document, own_chain, stripped, version_of
 from antipode_mongodb.outcome import BATCHES, ONE, incomplete, settle
-from antipode_mongodb.writing import At, above_tombstone, raised, record
+from antipode_mongodb.writing import BoundCollection, above_tombstone, raised, record
 
 
 def can_insert(document: Any) -> bool:
@@ -23,7 +23,7 @@ def can_insert(document: Any) -> bool:
     return isinstance(document, MutableMapping) or (isinstance(document, Mapping) and "_id" in document)
 
 
-def insert_one(at: At, document: Any, options: dict[str, Any]) -> Steps[InsertOneResult]:
+def insert_one(at: BoundCollection, document: Any, options: dict[str, Any]) -> Steps[InsertOneResult]:
     """`insert_one`."""
     binding = at.binding
     fresh = "_id" not in document
@@ -53,7 +53,7 @@ def insert_one(at: At, document: Any, options: dict[str, Any]) -> Steps[InsertOn
     return result
 
 
-def insert_many(at: At, documents: list[Any], options: dict[str, Any]) -> Steps[InsertManyResult]:
+def insert_many(at: BoundCollection, documents: list[Any], options: dict[str, Any]) -> Steps[InsertManyResult]:
     """`insert_many`: one request, and one version for all."""
     binding = at.binding
     used = []
@@ -96,7 +96,7 @@ def _done(error: BulkWriteError, count: int, *, ordered: bool) -> set[int]:
     return set(range(count)) - failed
 
 
-def _record(at: At, writes: list[tuple[Any, Write]], used: list[Any], counter: int) -> Steps[None]:
+def _record(at: BoundCollection, writes: list[tuple[Any, Write]], used: list[Any], counter: int) -> Steps[None]:
     """Records insertions; those whose names were given may have had documents and tombstones before."""
     buried: dict[str, int] = {}
     try:

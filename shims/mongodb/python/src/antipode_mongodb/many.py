@@ -13,14 +13,14 @@ from pymongo.results import DeleteResult, UpdateResult
 from antipode_mongodb import noting, tombstones
 from antipode_mongodb.fields import NAME_AND_VERSION, dressed_update, identity_of, may_drop, own_chain, version_of
 from antipode_mongodb.outcome import SEVERAL, incomplete, settle
-from antipode_mongodb.writing import DROPPED, NEVER, At, above_tombstone, bury, raised, record
+from antipode_mongodb.writing import DROPPED, NEVER, BoundCollection, above_tombstone, bury, raised, record
 
 MOST: Final = 512
 """A lineage holds no more entries (WIRE-32), so of more documents none is recorded by itself."""
 _FIND_OPTIONS: Final = ("collation", "hint", "session", "let")
 
 
-def _found(at: At, filter: Any, options: Mapping[str, Any]) -> Steps[list[Mapping[str, Any]]]:
+def _found(at: BoundCollection, filter: Any, options: Mapping[str, Any]) -> Steps[list[Mapping[str, Any]]]:
     """The documents that a filter means now, with their versions; one more than `MOST` at most."""
     asked = {word: options[word] for word in _FIND_OPTIONS if options.get(word) is not None}
     found: list[Mapping[str, Any]] = yield at.ours.find(filter, NAME_AND_VERSION, limit=MOST + 1, **asked).to_list()
@@ -33,7 +33,9 @@ def _these(filter: Any, names: Sequence[Any]) -> dict[str, Any]:
     return {"$and": [filter, chosen]} if filter else chosen
 
 
-def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[str, Any]) -> Steps[UpdateResult]:
+def update_many(
+    at: BoundCollection, filter: Any, update: Any, upsert: bool, options: dict[str, Any]
+) -> Steps[UpdateResult]:
     """`update_many`: one version for all that it changes."""
     binding = at.binding
     binding.observe_scope()
@@ -68,7 +70,9 @@ def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[st
     return result
 
 
-def _settled(at: At, update: Any, names: Sequence[Any], writes: Sequence[Write], counter: int) -> Steps[None]:
+def _settled(
+    at: BoundCollection, update: Any, names: Sequence[Any], writes: Sequence[Write], counter: int
+) -> Steps[None]:
     """The version of each document: another writer's may have been greater, and is raised then.
 
     A document that did not match any more is raised likewise, and was not changed: the lineage says too much then.
@@ -92,7 +96,7 @@ def _settled(at: At, update: Any, names: Sequence[Any], writes: Sequence[Write],
         incomplete(left, at.store, "contention", f"their versions cannot be told ({type(error).__name__})")
 
 
-def _upserted(at: At, filter: Any, update: Any, text: str, options: dict[str, Any]) -> Steps[UpdateResult]:
+def _upserted(at: BoundCollection, filter: Any, update: Any, text: str, options: dict[str, Any]) -> Steps[UpdateResult]:
     """Nothing matched, so it inserts; a unique index refuses where that is not so any more."""
     counter = at.binding.clock.next()
     write = at.binding.store.begin()
@@ -115,7 +119,7 @@ def _upserted(at: At, filter: Any, update: Any, text: str, options: dict[str, An
     return result
 
 
-def delete_many(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteResult]:
+def delete_many(at: BoundCollection, filter: Any, options: dict[str, Any]) -> Steps[DeleteResult]:
     """`delete_many`: a tombstone for each."""
     binding = at.binding
     binding.observe_scope()
@@ -148,7 +152,7 @@ def delete_many(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteRes
     return result
 
 
-def _buried(at: At, gone: Sequence[tuple[Mapping[str, Any], Write]]) -> Steps[None]:
+def _buried(at: BoundCollection, gone: Sequence[tuple[Mapping[str, Any], Write]]) -> Steps[None]:
     """Tombstones of several documents, in one request; those that met a greater one are made again by themselves."""
     from pymongo import UpdateOne
 

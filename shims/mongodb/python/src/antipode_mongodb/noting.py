@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import bson
-from antipode.shim import GONE, THERE, Changed, ReadValue, Write, noting, value_digest
+from antipode.shim import GONE, THERE, KeyChange, ReadValue, Write, noting, value_digest
 from bson.codec_options import CodecOptions
 from bson.datetime_ms import DatetimeMS
 from bson.regex import Regex
@@ -22,8 +22,8 @@ from antipode_mongodb.fields import OURS, identity_of
 from antipode_mongodb.keys import key_octets
 
 if TYPE_CHECKING:
-    from antipode_mongodb.reading import Seen
-    from antipode_mongodb.writing import At
+    from antipode_mongodb.reading import CursorRead
+    from antipode_mongodb.writing import BoundCollection
 
 _NO_NAMES: Final = (type(None), list, tuple, re.Pattern, Regex)
 """As an `_id` in a filter they stand for more than one document, or for none."""
@@ -43,13 +43,13 @@ def only_name(filter: Any) -> tuple[Any] | None:
 
 
 @noting
-def put(at: At, write: Write, name: Any, document: Mapping[str, Any]) -> None:
+def put(at: BoundCollection, write: Write, name: Any, document: Mapping[str, Any]) -> None:
     """This document stands under its name from now on."""
     _tell(write, [_put(at, name, document)])
 
 
 @noting
-def changing(at: At, write: Write, filter: Any, change: Any, *, replaces: bool) -> None:
+def changing(at: BoundCollection, write: Write, filter: Any, change: Any, *, replaces: bool) -> None:
     """One document, or a new one, is about to be changed."""
     found = only_name(filter)
     if found is None:
@@ -61,22 +61,22 @@ def changing(at: At, write: Write, filter: Any, change: Any, *, replaces: bool) 
 
 
 @noting
-def changed(at: At, write: Write, name: Any, change: Any, *, late: bool = False) -> None:
+def changed(at: BoundCollection, write: Write, name: Any, change: Any, *, late: bool = False) -> None:
     """A document has been changed; `late`: the version came after the change."""
-    _tell(write, [Changed(at.key(name), THERE, _may_be_dated(change), late_version=late)])
+    _tell(write, [KeyChange(at.key(name), THERE, _may_be_dated(change), late_version=late)])
 
 
 @noting
-def gone(at: At, write: Write, name: Any) -> None:
+def gone(at: BoundCollection, write: Write, name: Any) -> None:
     """A document is deleted."""
-    _tell(write, [Changed(at.key(name), GONE)])
+    _tell(write, [KeyChange(at.key(name), GONE)])
 
 
 @noting
-def deleting(at: At, write: Write, filter: Any) -> None:
+def deleting(at: BoundCollection, write: Write, filter: Any) -> None:
     """One document is about to be deleted."""
     found = only_name(filter)
-    _tell(write, None if found is None else [Changed(at.key(found[0]), GONE)])
+    _tell(write, None if found is None else [KeyChange(at.key(found[0]), GONE)])
 
 
 # Writes to a replica set
@@ -86,7 +86,7 @@ UNSENT: Final = object()
 
 
 @noting
-def positioned(at: At, name: str, given: Mapping[str, Any], write: Write, result: Any) -> None:
+def positioned(at: BoundCollection, name: str, given: Mapping[str, Any], write: Write, result: Any) -> None:
     """An operation of a collection, before it is sent (`UNSENT`) and when its result has come."""
     if result is not UNSENT and getattr(result, "acknowledged", True) is False:
         _tell(write, None)
@@ -96,7 +96,7 @@ def positioned(at: At, name: str, given: Mapping[str, Any], write: Write, result
         _tell(write, _of_one(at, name, given, result))
 
 
-def _of_one(at: At, name: str, given: Mapping[str, Any], result: Any) -> Sequence[Changed] | None:
+def _of_one(at: BoundCollection, name: str, given: Mapping[str, Any], result: Any) -> Sequence[KeyChange] | None:
     if name == "insert_one":
         return [_put(at, given["document"]["_id"], given["document"])]
     if name == "insert_many":
@@ -107,10 +107,10 @@ def _of_one(at: At, name: str, given: Mapping[str, Any], result: Any) -> Sequenc
     if result is not UNSENT and _did_nothing(name, given, result):
         return ()
     if "delete" in name:
-        return [Changed(at.key(found[0]), GONE)]
+        return [KeyChange(at.key(found[0]), GONE)]
     if "replacement" in given:
         return [_put(at, found[0], given["replacement"])]
-    return [Changed(at.key(found[0]), THERE, _may_be_dated(given["update"]))] if "update" in given else None
+    return [KeyChange(at.key(found[0]), THERE, _may_be_dated(given["update"]))] if "update" in given else None
 
 
 def _did_nothing(name: str, given: Mapping[str, Any], result: Any) -> bool:
@@ -121,9 +121,9 @@ def _did_nothing(name: str, given: Mapping[str, Any], result: Any) -> bool:
     return bool(result.matched_count == 0 and result.upserted_id is None)
 
 
-def _of_bulk(at: At, requests: Sequence[Any], result: Any) -> Sequence[Changed] | None:
+def _of_bulk(at: BoundCollection, requests: Sequence[Any], result: Any) -> Sequence[KeyChange] | None:
     """The result does not say which requests matched; where all did, or it has not come, each did what it says."""
-    made: list[Changed] = []
+    made: list[KeyChange] = []
     changes = deletions = 0
     for each in requests:
         if isinstance(each, InsertOne):
@@ -134,13 +134,13 @@ def _of_bulk(at: At, requests: Sequence[Any], result: Any) -> Sequence[Changed] 
             return None
         if isinstance(each, DeleteOne | DeleteMany):
             deletions += 1
-            made.append(Changed(at.key(found[0]), GONE))
+            made.append(KeyChange(at.key(found[0]), GONE))
         elif isinstance(each, ReplaceOne):
             changes += 1
             made.append(_put(at, found[0], each._doc))
         elif isinstance(each, UpdateOne | UpdateMany):
             changes += 1
-            made.append(Changed(at.key(found[0]), THERE, _may_be_dated(each._doc)))
+            made.append(KeyChange(at.key(found[0]), THERE, _may_be_dated(each._doc)))
         else:
             return None
     if result is UNSENT:
@@ -149,7 +149,7 @@ def _of_bulk(at: At, requests: Sequence[Any], result: Any) -> Sequence[Changed] 
     return made if whole else None
 
 
-def _tell(write: Write, changes: Sequence[Changed] | None) -> None:
+def _tell(write: Write, changes: Sequence[KeyChange] | None) -> None:
     if write.noted is not None:
         write.noted.changes(changes)
 
@@ -162,7 +162,7 @@ def wants_versions(binding: Binding) -> bool:
     return binding.notes and not binding.flavour.positions
 
 
-def of_cursor(seen: Seen, cursor: Any) -> list[ReadValue]:
+def of_cursor(seen: CursorRead, cursor: Any) -> list[ReadValue]:
     """The first documents of a cursor; what else its filter might have found is not known, unless it is one name's."""
     documents, codec = cursor._data, cursor._collection.codec_options
     name = None if seen.raw else only_name(cursor._spec)
@@ -193,10 +193,10 @@ def _found(
 # Values
 
 
-def _put(at: At, name: Any, document: Mapping[str, Any]) -> Changed:
+def _put(at: BoundCollection, name: Any, document: Mapping[str, Any]) -> KeyChange:
     key = at.key(name)
     value = _digest(at.store, key, {**document, "_id": name}, at.low.codec_options)
-    return Changed(key, value, _may_go(document) or _is_date(name))
+    return KeyChange(key, value, _may_go(document) or _is_date(name))
 
 
 def _digest(store: str, key: bytes, document: Mapping[str, Any], codec: CodecOptions[Any]) -> str:

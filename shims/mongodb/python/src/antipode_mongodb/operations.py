@@ -35,7 +35,7 @@ from antipode_mongodb.many import delete_many, update_many
 from antipode_mongodb.outcome import ONE, SEVERAL, Parts, incomplete, parts_of, settle
 from antipode_mongodb.positions import enlist, positioned
 from antipode_mongodb.reading import DocumentRead, can_strip
-from antipode_mongodb.writing import At, Change, change_one, delete_one, run_change, run_deletion
+from antipode_mongodb.writing import BoundCollection, Change, change_one, delete_one, run_change, run_deletion
 
 Given = dict[str, Any]
 _GIVING: Final = "find_one_and_"
@@ -74,7 +74,7 @@ def ready(binding: Binding, client: Any) -> Steps[None]:
         yield BlockingCall(lambda: binding.learn(client))
 
 
-def native(at: At, reason: str, detail: str, call: Callable[[], Any], parts: Parts = ONE) -> Steps[Any]:
+def native(at: BoundCollection, reason: str, detail: str, call: Callable[[], Any], parts: Parts = ONE) -> Steps[Any]:
     """A write as it came: it is recorded, and no version of it can be had."""
     write = at.binding.store.begin()
     try:
@@ -86,7 +86,7 @@ def native(at: At, reason: str, detail: str, call: Callable[[], Any], parts: Par
     return result
 
 
-def write(at: At, name: str, given: Given) -> Steps[Any]:
+def write(at: BoundCollection, name: str, given: Given) -> Steps[Any]:
     """One operation of a collection that writes; one that gives the document waits as a read does (SHIM-44)."""
     if not name.startswith(_GIVING):
         return (yield from _written(at, name, given))
@@ -98,7 +98,7 @@ def write(at: At, name: str, given: Given) -> Steps[Any]:
         return result
 
 
-def _written(at: At, name: str, given: Given, read: DocumentRead | None = None) -> Steps[Any]:
+def _written(at: BoundCollection, name: str, given: Given, read: DocumentRead | None = None) -> Steps[Any]:
     hides = read is not None
 
     def plain() -> Any:
@@ -181,12 +181,12 @@ def _dressed_request(request: Any, text: str) -> Any:
 # With versions of documents
 
 
-def _insert_one(at: At, given: Given) -> Steps[Any] | None:
+def _insert_one(at: BoundCollection, given: Given) -> Steps[Any] | None:
     document = given.pop("document", None)
     return insert_one(at, document, given) if can_insert(document) else None
 
 
-def _insert_many(at: At, given: Given) -> Steps[Any] | None:
+def _insert_many(at: BoundCollection, given: Given) -> Steps[Any] | None:
     documents = given.pop("documents", None)
     if isinstance(documents, Mapping | str | bytes) or not hasattr(documents, "__iter__"):
         return None
@@ -196,7 +196,7 @@ def _insert_many(at: At, given: Given) -> Steps[Any] | None:
     return insert_many(at, held, given)
 
 
-def _refused(at: At, name: str, given: Given) -> Steps[Any]:
+def _refused(at: BoundCollection, name: str, given: Given) -> Steps[Any]:
     """What the client refuses, or takes as it is."""
     words = f"{name} carries no version here"
     return native(at, "operation", words, lambda: getattr(at.low, name)(**given), parts_of(name))
@@ -218,27 +218,27 @@ def _change(given: Given, word: str) -> Change | None:
     return Change(given.get("filter"), change, replaces, bool(given.get("upsert")), options)
 
 
-def _update_one(at: At, given: Given) -> Steps[Any] | None:
+def _update_one(at: BoundCollection, given: Given) -> Steps[Any] | None:
     change = _change(given, "update")
     return None if change is None else change_one(at, change)
 
 
-def _replace_one(at: At, given: Given) -> Steps[Any] | None:
+def _replace_one(at: BoundCollection, given: Given) -> Steps[Any] | None:
     change = _change(given, "replacement")
     return None if change is None else change_one(at, change)
 
 
-def _update_many(at: At, given: Given) -> Steps[Any] | None:
+def _update_many(at: BoundCollection, given: Given) -> Steps[Any] | None:
     filter, update, upsert = given.pop("filter", None), given.pop("update", None), bool(given.pop("upsert", False))
     return update_many(at, filter, update, upsert, given) if is_update(update) else None
 
 
-def _delete_one(at: At, given: Given) -> Steps[Any] | None:
+def _delete_one(at: BoundCollection, given: Given) -> Steps[Any] | None:
     filter = given.pop("filter", None)
     return delete_one(at, filter, _without_none(given, "collation"))
 
 
-def _delete_many(at: At, given: Given) -> Steps[Any] | None:
+def _delete_many(at: BoundCollection, given: Given) -> Steps[Any] | None:
     return delete_many(at, given.pop("filter", None), given)
 
 
@@ -246,7 +246,7 @@ def _without_none(given: Given, *names: str) -> Given:
     return {name: value for name, value in given.items() if name not in names or value is not None}
 
 
-def _find_one_and(at: At, given: Given, word: str, read: DocumentRead) -> Steps[Any] | None:
+def _find_one_and(at: BoundCollection, given: Given, word: str, read: DocumentRead) -> Steps[Any] | None:
     after = given.pop("return_document", ReturnDocument.BEFORE)
     projection = given.pop("projection", None)
     change = _change(given, word)
@@ -255,34 +255,34 @@ def _find_one_and(at: At, given: Given, word: str, read: DocumentRead) -> Steps[
     return _found_one(at, change, projection, after, read)
 
 
-def _found_one(at: At, change: Change, projection: Any, after: bool, read: DocumentRead) -> Steps[Any]:
+def _found_one(at: BoundCollection, change: Change, projection: Any, after: bool, read: DocumentRead) -> Steps[Any]:
     wide, without_id = widened(projection)
     collection = at.low if can_strip(at.low.codec_options) else at.ours
     done = yield from run_change(at, change, wide, after, collection)
     return _shown(at, read, done.value, projection, without_id)
 
 
-def _find_one_and_update(at: At, given: Given, read: DocumentRead) -> Steps[Any] | None:
+def _find_one_and_update(at: BoundCollection, given: Given, read: DocumentRead) -> Steps[Any] | None:
     return _find_one_and(at, given, "update", read)
 
 
-def _find_one_and_replace(at: At, given: Given, read: DocumentRead) -> Steps[Any] | None:
+def _find_one_and_replace(at: BoundCollection, given: Given, read: DocumentRead) -> Steps[Any] | None:
     return _find_one_and(at, given, "replacement", read)
 
 
-def _find_one_and_delete(at: At, given: Given, read: DocumentRead) -> Steps[Any] | None:
+def _find_one_and_delete(at: BoundCollection, given: Given, read: DocumentRead) -> Steps[Any] | None:
     filter, projection = given.pop("filter", None), given.pop("projection", None)
     return _deleted_one(at, filter, projection, given, read)
 
 
-def _deleted_one(at: At, filter: Any, projection: Any, options: Given, read: DocumentRead) -> Steps[Any]:
+def _deleted_one(at: BoundCollection, filter: Any, projection: Any, options: Given, read: DocumentRead) -> Steps[Any]:
     wide, without_id = widened(projection)
     collection = at.low if can_strip(at.low.codec_options) else at.ours
     found = yield from run_deletion(at, filter, wide, collection, options)
     return _shown(at, read, found, projection, without_id)
 
 
-def _shown(at: At, read: DocumentRead, document: Any, projection: Any, without_id: bool) -> Any:
+def _shown(at: BoundCollection, read: DocumentRead, document: Any, projection: Any, without_id: bool) -> Any:
     read.gave(at.namespace, document, at.low.codec_options, whole=is_whole(projection))
     if document is None:
         return None
@@ -292,7 +292,7 @@ def _shown(at: At, read: DocumentRead, document: Any, projection: Any, without_i
     return document
 
 
-def _bulk_write(at: At, given: Given) -> Steps[Any] | None:
+def _bulk_write(at: BoundCollection, given: Given) -> Steps[Any] | None:
     requests, ordered = list(given.pop("requests", ())), bool(given.pop("ordered", True))
     if not can_take_apart(requests):
         return _refused(at, "bulk_write", {"requests": requests, "ordered": ordered, **given})
@@ -301,7 +301,7 @@ def _bulk_write(at: At, given: Given) -> Steps[Any] | None:
     return bulk_write(at, requests, ordered, shared, {word: given[word]} if given.get(word) is not None else {})
 
 
-_VERSIONED: Final[dict[str, Callable[[At, Given], Steps[Any] | None]]] = {
+_VERSIONED: Final[dict[str, Callable[[BoundCollection, Given], Steps[Any] | None]]] = {
     "insert_one": _insert_one,
     "insert_many": _insert_many,
     "update_one": _update_one,
@@ -311,7 +311,7 @@ _VERSIONED: Final[dict[str, Callable[[At, Given], Steps[Any] | None]]] = {
     "delete_many": _delete_many,
     "bulk_write": _bulk_write,
 }
-_FOUND: Final[dict[str, Callable[[At, Given, DocumentRead], Steps[Any] | None]]] = {
+_FOUND: Final[dict[str, Callable[[BoundCollection, Given, DocumentRead], Steps[Any] | None]]] = {
     "find_one_and_update": _find_one_and_update,
     "find_one_and_replace": _find_one_and_replace,
     "find_one_and_delete": _find_one_and_delete,
@@ -324,13 +324,13 @@ COUNTS: Final = ("count_documents", "estimated_document_count", "distinct")
 # Reads that give no documents, and pipelines
 
 
-def count(at: At, name: str, given: Given) -> Steps[Any]:
+def count(at: BoundCollection, name: str, given: Given) -> Steps[Any]:
     """A read of numbers or single values."""
     send = lambda: getattr(at.low, name)(**given)  # noqa: E731
     return untold(at.binding, at.low.database.client, send, at.namespace, session=given.get("session"))
 
 
-def inquire(at: At, name: str, given: Given) -> Steps[Any]:
+def inquire(at: BoundCollection, name: str, given: Given) -> Steps[Any]:
     """A read of what a collection is, or of its changes."""
     send = lambda: getattr(at.low, name)(**given)  # noqa: E731
     return untold(at.binding, at.low.database.client, send, at.namespace, session=given.get("session"))
@@ -357,7 +357,7 @@ def untold(
     return watched(result, binding, read.proved if past is None else past) if binding.records else result
 
 
-def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
+def aggregate(at: BoundCollection, name: str, given: Given) -> Steps[Any]:
     """A pipeline: a read, unless its last stage writes."""
     pipeline = given.get("pipeline")
     stages = list(pipeline) if isinstance(pipeline, list | tuple) else []
@@ -376,7 +376,7 @@ def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
     return (yield from untold(at.binding, at.low.database.client, send, at.namespace, session=session))
 
 
-def _piped(at: At, name: str, given: Given) -> Steps[Any]:
+def _piped(at: BoundCollection, name: str, given: Given) -> Steps[Any]:
     send, binding = getattr(at.low, name), at.binding
     if binding.flavour.positions and not binding.unfit:
         client = at.low.database.client

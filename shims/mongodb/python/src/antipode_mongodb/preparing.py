@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from antipode import ConfigurationError, UnfitStoreError
-from antipode.shim.administration import Step, Wanted
+from antipode.shim.administration import InitRequest, Step
 from pymongo.errors import OperationFailure
 
 from antipode_mongodb import tombstones
@@ -23,7 +23,7 @@ _TIMEOUT_S: Final = 5.0
 _NOT_FOUND: Final = 59
 
 
-def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
+def preparations(url: str, wanted: InitRequest) -> Sequence[Step]:
     """A collection of tombstones for each database, and the right to ask what the server is."""
     target = target_of(url)
     names = [name.strip() for name in wanted.options.get("database", wanted.store).split(",")]

@@ -159,7 +159,7 @@ def content_version(document: Mapping[str, Any], codec: CodecOptions[Any] | None
     return content_mark(octets)
 
 
-class Seen:
+class CursorRead:
     """What a cursor knows of its read, from `find` on."""
 
     __slots__ = ("binding", "namespace", "raw", "whole", "wide", "without_id")

@@ -24,8 +24,8 @@ from antipode_mongodb.fields import hiding, is_whole, widened
 from antipode_mongodb.operations import Given, given_to
 from antipode_mongodb.outcome import BATCHES, ONE, SEVERAL, failure_in
 from antipode_mongodb.positions import aborted, bound_session, committed, taken
-from antipode_mongodb.reading import DocumentRead, Seen, can_strip
-from antipode_mongodb.writing import At, as_plain
+from antipode_mongodb.reading import CursorRead, DocumentRead, can_strip
+from antipode_mongodb.writing import BoundCollection, as_plain
 
 _FIND = ("filter", "projection")
 
@@ -48,16 +48,16 @@ class RecordingCollection:
         return self._antipode_at.binding
 
     @property
-    def _antipode_at(self) -> At:
+    def _antipode_at(self) -> BoundCollection:
         at = self.__dict__.get("_antipode_known")
         if at is None:
             plain: Any = object.__new__(self._antipode_plain_class)
             plain.__dict__.update(self.__dict__)
             codec = plain.codec_options.with_options(document_class=dict)
             ours = as_plain(plain.with_options(codec_options=codec), self._antipode_plain_class)
-            at = At(_binding_of(plain.database.client), plain, ours, plain.full_name)
+            at = BoundCollection(_binding_of(plain.database.client), plain, ours, plain.full_name)
             self.__dict__["_antipode_known"] = at
-        return cast("At", at)
+        return cast("BoundCollection", at)
 
     def with_options(self, *args: Any, **kwargs: Any) -> Any:
         return as_recording_collection(self._antipode_at.low.with_options(*args, **kwargs))
@@ -75,7 +75,7 @@ class RecordingCollection:
         else:
             asked, without_id = hiding(projection), False
         cursor = self._antipode_cursor_class(self, given.pop("filter", None), asked, *rest, **given)
-        cursor._antipode_seen = Seen(
+        cursor._antipode_seen = CursorRead(
             at.binding, at.namespace, wide=collecting, whole=is_whole(projection), without_id=without_id
         )
         return cursor
@@ -87,11 +87,13 @@ class RecordingCollection:
         sent = (given.pop("filter", None), given.pop("projection"), *args[2:])
         plain = at.low.find_raw_batches(*sent, **given)  # refuses what it refuses
         cursor = _cursor_class(type(plain))(at.low, *sent, **given)
-        cursor._antipode_seen = Seen(at.binding, at.namespace, wide=False, whole=False, without_id=False, raw=True)
+        cursor._antipode_seen = CursorRead(
+            at.binding, at.namespace, wide=False, whole=False, without_id=False, raw=True
+        )
         return cursor
 
 
-def _collection_method(name: str, *, is_async: bool, how: Callable[[At, str, Given], Steps[Any]]) -> Any:
+def _collection_method(name: str, *, is_async: bool, how: Callable[[BoundCollection, str, Given], Steps[Any]]) -> Any:
     if is_async:
 
         async def async_method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -154,7 +156,7 @@ def _client_of(cursor: Any) -> Any:
 class _RecordingCursor:
     """What makes a cursor record: its members, for a class of one base, as objects that are made change theirs."""
 
-    _antipode_seen: Seen | None = None
+    _antipode_seen: CursorRead | None = None
     _antipode_proved = EMPTY
     """What its first documents were to come after, and its later ones, which are as old, have come after (SHIM-48)."""
 
@@ -258,7 +260,7 @@ def as_recording_cursor(cursor: Any, *, is_raw: bool) -> None:
     if not wide:
         cursor._projection = hiding(projection)
     cursor.__class__ = _cursor_class(type(cursor))
-    cursor._antipode_seen = Seen(at.binding, at.namespace, wide=wide, whole=wide, without_id=False, raw=is_raw)
+    cursor._antipode_seen = CursorRead(at.binding, at.namespace, wide=wide, whole=wide, without_id=False, raw=is_raw)
 
 
 # Databases

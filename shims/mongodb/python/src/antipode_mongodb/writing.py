@@ -54,7 +54,7 @@ _UPSERT_TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class BoundCollection:
     """One collection of a wrapped client."""
 
     binding: Binding
@@ -110,7 +110,7 @@ class Change:
             dressed_document(self.change, counter, text) if inserts else replacing_pipeline(self.change, counter, text)
         )
 
-    def note(self, at: At, write: Write, name: Any, *, late: bool) -> None:
+    def note(self, at: BoundCollection, write: Write, name: Any, *, late: bool) -> None:
         """Tells a recorded history of which document it was. late: its version came after it."""
         if self.replaces:
             noting.put(at, write, name, self.change)
@@ -119,7 +119,7 @@ class Change:
 
 
 @dataclass(slots=True)
-class Done:
+class ChangeOutcome:
     """What became of a change."""
 
     value: Any = None
@@ -129,7 +129,7 @@ class Done:
     """Of an upsert that inserted."""
 
 
-def change_one(at: At, change: Change) -> Steps[UpdateResult]:
+def change_one(at: BoundCollection, change: Change) -> Steps[UpdateResult]:
     """`update_one` and `replace_one`."""
     done = yield from run_change(at, change, dict(OWN_PROJECTION), ReturnDocument.BEFORE, at.ours, plain_errors=True)
     if done.result is not None:
@@ -140,8 +140,8 @@ def change_one(at: At, change: Change) -> Steps[UpdateResult]:
 
 
 def run_change(
-    at: At, change: Change, projection: Any, give: bool, collection: Any, *, plain_errors: bool = False
-) -> Steps[Done]:
+    at: BoundCollection, change: Change, projection: Any, give: bool, collection: Any, *, plain_errors: bool = False
+) -> Steps[ChangeOutcome]:
     """One change of one document, recorded.
 
     give: whether the document is wanted as it is after the change. plain_errors: errors are those of an update's reply.
@@ -170,20 +170,20 @@ def run_change(
         raise
     if found is None:
         write.abandon()
-        return Done()
+        return ChangeOutcome()
     yield from _settled(at, change, write, found, give, counter, text)
-    return Done(found, matched=True)
+    return ChangeOutcome(found, matched=True)
 
 
 def _changed(
-    at: At, change: Change, projection: Any, give: bool, collection: Any, counter: int, text: str
+    at: BoundCollection, change: Change, projection: Any, give: bool, collection: Any, counter: int, text: str
 ) -> Steps[Any]:
     sent, send = change.dressed(counter, text), collection.find_one_and_update
     return (yield send(change.filter, sent, projection=projection, return_document=give, **change.options))
 
 
 def _settled(
-    at: At, change: Change, write: Write, found: Mapping[str, Any], give: bool, counter: int, text: str
+    at: BoundCollection, change: Change, write: Write, found: Mapping[str, Any], give: bool, counter: int, text: str
 ) -> Steps[None]:
     """The version that the change has got, once it is known."""
     name, seen, there = found["_id"], version_of(found), identity_of(found)
@@ -209,7 +209,7 @@ def _settled(
     record(at, write, name, got)
 
 
-def _ended(at: At, name: Any, there: Ordered) -> Steps[None]:
+def _ended(at: BoundCollection, name: Any, there: Ordered) -> Steps[None]:
     """Leave a tombstone of a document's chain that a pipeline took away: all that was of it lies before this."""
     if not (yield BlockingCall(lambda: at.binding.has_tombstones(at.database))):
         return
@@ -217,7 +217,7 @@ def _ended(at: At, name: Any, there: Ordered) -> Steps[None]:
     yield at.tombs().update_one(where, change, upsert=True)
 
 
-def record(at: At, write: Write, name: Any, got: Ordered | None) -> None:
+def record(at: BoundCollection, write: Write, name: Any, got: Ordered | None) -> None:
     """The document with this `_id` has this version; None: none could be had."""
     if got is None:
         write.record_incomplete("contention", "the document is gone, or holds a version beyond all others")
@@ -225,7 +225,7 @@ def record(at: At, write: Write, name: Any, got: Ordered | None) -> None:
     write.record(got, at.key(name))
 
 
-def raised(at: At, name: Any, seen: int | None) -> Steps[Ordered | None]:
+def raised(at: BoundCollection, name: Any, seen: int | None) -> Steps[Ordered | None]:
     """Raises the version of a document above what was seen there, in its chain, which it begins where there is none.
 
     None where the document is gone, or no version is left.
@@ -249,7 +249,7 @@ def raised(at: At, name: Any, seen: int | None) -> Steps[Ordered | None]:
     return None
 
 
-def _joined(at: At, name: Any) -> Steps[None]:
+def _joined(at: BoundCollection, name: Any) -> Steps[None]:
     """Makes one text of those that rest beside a document, unless another writer is there at once."""
     found = yield at.ours.find_one({"_id": name}, {LINEAGE: 1, MORE: 1})
     if not found or not isinstance(found.get(MORE), list):
@@ -260,8 +260,8 @@ def _joined(at: At, name: Any) -> Steps[None]:
 
 
 def _inserted(
-    at: At, change: Change, write: Write, projection: Any, give: bool, collection: Any, text: str
-) -> Steps[Done]:
+    at: BoundCollection, change: Change, write: Write, projection: Any, give: bool, collection: Any, text: str
+) -> Steps[ChangeOutcome]:
     """The part of an upsert that inserts. Raises DuplicateKeyError where a document is there by now."""
     counter = at.binding.clock.next()
     sent = change.dressed(counter, text, inserts=True)
@@ -283,10 +283,10 @@ def _inserted(
         if write.noted is not None:
             change.note(at, write, name, late=False)
         record(at, write, name, got)
-    return Done(value, matched=False, result=result)
+    return ChangeOutcome(value, matched=False, result=result)
 
 
-def above_tombstone(at: At, name: Any, counter: int) -> Steps[Ordered | None]:
+def above_tombstone(at: BoundCollection, name: Any, counter: int) -> Steps[Ordered | None]:
     """The version of a document that was just inserted, above any tombstone that was there before it.
 
     One that is written after the insertion speaks of a later deletion, and lies behind the insertion in the log.
@@ -304,14 +304,20 @@ def above_tombstone(at: At, name: Any, counter: int) -> Steps[Ordered | None]:
 # Deletions
 
 
-def delete_one(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteResult]:
+def delete_one(at: BoundCollection, filter: Any, options: dict[str, Any]) -> Steps[DeleteResult]:
     """`delete_one`."""
     value = yield from run_deletion(at, filter, NAME_AND_VERSION, at.ours, options, plain_errors=True)
     return DeleteResult({"n": int(value is not None), "ok": 1.0}, acknowledged=True)
 
 
 def run_deletion(
-    at: At, filter: Any, projection: Any, collection: Any, options: dict[str, Any], *, plain_errors: bool = False
+    at: BoundCollection,
+    filter: Any,
+    projection: Any,
+    collection: Any,
+    options: dict[str, Any],
+    *,
+    plain_errors: bool = False,
 ) -> Steps[Any]:
     """The deletion of one document, recorded; what it was."""
     binding = at.binding
@@ -333,7 +339,7 @@ def run_deletion(
     return found
 
 
-def bury(at: At, write: Write, name: Any, there: Ordered | None, *, surely: bool = True) -> Steps[None]:
+def bury(at: BoundCollection, write: Write, name: Any, there: Ordered | None, *, surely: bool = True) -> Steps[None]:
     """Leaves a tombstone of a document that is gone, and records the deletion.
 
     there: the version that it had. surely: it was that very document, and no later one of the same name.

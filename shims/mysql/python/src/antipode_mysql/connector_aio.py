@@ -18,7 +18,7 @@ from antipode_mysql.binding import Binding
 from antipode_mysql.connector_driving import POOL_SLOTS, SLOTS, ConnectorDriving, octets, share
 from antipode_mysql.driving import Driving
 from antipode_mysql.recorder import Call
-from antipode_mysql.waiting import Late
+from antipode_mysql.waiting import LateAnswer
 
 _Plain: Any = MySQLConnection  # its inner parts may be overridden
 _Pooled: Any = PooledMySQLConnection
@@ -98,7 +98,7 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
             async with asyncio.timeout(max(until - time.monotonic(), 0.001)):
                 return await self._antipode_ask(question)
         except TimeoutError as error:  # its cancellation has closed the connection
-            raise Late from error
+            raise LateAnswer from error
 
     async def _antipode_give_up(self) -> None:
         """Closes the socket; a server that does not take the close in time does not hold the cancelled task."""

@@ -14,7 +14,7 @@ from antipode.shim.both_ways import Steps, run
 
 from antipode_mysql.recorder import IN_TRANSACTION, Call, Recorder
 from antipode_mysql.statements import Kind
-from antipode_mysql.waiting import Late, Moment, StatementRead
+from antipode_mysql.waiting import LateAnswer, Moment, StatementRead
 
 Row = Sequence[bytes | None]
 _EARLY_S: Final = 0.01
@@ -125,7 +125,7 @@ class Driving:
             else:
                 yield self._antipode_ask(recorder.flavour.track)
             recorder.tracks = True
-        except Late:
+        except LateAnswer:
             if read is not None:
                 read.late()
         except Exception as error:  # our own question: its errors are not the application's (SHIM-2)
@@ -263,7 +263,7 @@ class BlockingDriving(Driving):
             if time.monotonic() < until - _EARLY_S:
                 raise
             self._antipode_cut()
-            raise Late from error
+            raise LateAnswer from error
         finally:
             connection._read_timeout, connection._write_timeout = limits
 

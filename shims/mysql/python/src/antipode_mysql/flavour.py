@@ -11,7 +11,7 @@ from antipode import Ordered, WriteId
 from antipode.shim import Visibility
 
 
-class Wanted(NamedTuple):
+class WantedPosition(NamedTuple):
     """What a server's own wait can wait for next."""
 
     stream: str
@@ -60,7 +60,7 @@ class Look(ABC):
         """What it proves of one write. `is_idle` asks, after the look, whether the applier is at rest."""
 
     @abstractmethod
-    def waited_for(self, ids: Sequence[WriteId], answers: Sequence[Visibility]) -> Wanted | None:
+    def waited_for(self, ids: Sequence[WriteId], answers: Sequence[Visibility]) -> WantedPosition | None:
         """What the server has to reach next for any of these writes; None where its own wait cannot tell."""
 
 
@@ -98,7 +98,7 @@ class Flavour(ABC):
         """From the row of the look. `before`: the look before this one on the same connection."""
 
     @abstractmethod
-    def wait(self, wanted: Wanted, seconds: float) -> str:
+    def wait(self, wanted: WantedPosition, seconds: float) -> str:
         """The server's own wait: answered when it has got so far, or after so many seconds."""
 
     @abstractmethod

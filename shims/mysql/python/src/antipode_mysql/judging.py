@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from antipode import Ordered, WriteId
 from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 
-from antipode_mysql.flavour import Look, Wanted
+from antipode_mysql.flavour import Look, WantedPosition
 from antipode_mysql.gtids import State, parse_epoch
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Look):
+class ServerState(Look):
     """One look at a MariaDB server."""
 
     state: State
@@ -71,12 +71,12 @@ class Seen(Look):
     def judge(self, write_id: WriteId, is_idle: Callable[[], bool]) -> Visibility:
         return judge(write_id, self, is_idle)
 
-    def waited_for(self, ids: Sequence[WriteId], answers: Sequence[Visibility]) -> Wanted | None:
+    def waited_for(self, ids: Sequence[WriteId], answers: Sequence[Visibility]) -> WantedPosition | None:
         found = waited_for(ids, answers, self)
-        return None if found is None else Wanted(str(found[0]), found[1])
+        return None if found is None else WantedPosition(str(found[0]), found[1])
 
 
-def judge(write_id: WriteId, seen: Seen, is_idle: Callable[[], bool]) -> Visibility:
+def judge(write_id: WriteId, seen: ServerState, is_idle: Callable[[], bool]) -> Visibility:
     """What one look proves of one write. `is_idle` asks, after that look, whether the applier is at rest."""
     version = write_id.version
     if write_id.key or not isinstance(version, Ordered):
@@ -108,7 +108,7 @@ def judge(write_id: WriteId, seen: Seen, is_idle: Callable[[], bool]) -> Visibil
     return not_yet(f"at {where}, wanted {wanted}")
 
 
-def waited_for(ids: Sequence[WriteId], answers: Sequence[Visibility], seen: Seen) -> tuple[int, int] | None:
+def waited_for(ids: Sequence[WriteId], answers: Sequence[Visibility], seen: ServerState) -> tuple[int, int] | None:
     """The domain and sequence that the applier has to reach next for any of these writes; None where none waits."""
     found: tuple[int, int] | None = None
     for write_id, answer in zip(ids, answers, strict=True):

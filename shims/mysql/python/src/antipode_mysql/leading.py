@@ -14,7 +14,7 @@ from antipode_mysql.targets import Target, target_of, words_of
 _FILES: Final = ("read_default_file", "option_files")
 
 
-class _Opened(NamedTuple):
+class _OpenedConnection(NamedTuple):
     connection: weakref.ref[Any]
     words: object
     """What it had for its server when it was opened last."""
@@ -30,7 +30,7 @@ class Connections:
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, _Opened] = {}
+        self._known: dict[int, _OpenedConnection] = {}
         self._kept: dict[object, Target] = {}
         """What connections that are gone have named, by address, where nobody else says where the next one leads."""
         self._last: Mapping[object, Target] = {}
@@ -45,7 +45,7 @@ class Connections:
                 kept.setdefault(gone.address, gone.target)  # first: it is seen here or there
             known.pop(place, None)
 
-        known[place] = _Opened(weakref.ref(plain, forget), words_of(plain), target, target.address)
+        known[place] = _OpenedConnection(weakref.ref(plain, forget), words_of(plain), target, target.address)
 
     def look(self, _: Any = None) -> object:
         """Return what decides where they lead; equal as long as it is the same, and where no connection is left."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from antipode_mysql.flavour import Answer, Flavour, Look, Wanted
+from antipode_mysql.flavour import Answer, Flavour, Look, WantedPosition
 from antipode_mysql.gtids import State, parse, parse_epoch, places
-from antipode_mysql.judging import Seen
+from antipode_mysql.judging import ServerState
 
 _FILTERS: Final = (
     "replicate_do_db",
@@ -61,9 +61,9 @@ class MariaDB(Flavour):
         self, row: Sequence[str], unfit: str, marks: Mapping[str, int] | None = None, before: Look | None = None
     ) -> Look:
         state, place, server_id = row
-        return Seen(State(state), places(place), int(server_id), unfit, marks or {})
+        return ServerState(State(state), places(place), int(server_id), unfit, marks or {})
 
-    def wait(self, wanted: Wanted, seconds: float) -> str:
+    def wait(self, wanted: WantedPosition, seconds: float) -> str:
         """It compares domain and number, never the server; so any server's number will do."""
         return f"SELECT MASTER_GTID_WAIT('{wanted.stream}-1-{wanted.number}', {seconds:.4f})"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from antipode import Ordered, Verdict, WriteId
 from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 
-from antipode_mysql.flavour import Look, Wanted
+from antipode_mysql.flavour import Look, WantedPosition
 from antipode_mysql.gtid_sets import GREATEST, GtidSet, epoch_of, is_epoch, server_of
 
 
@@ -84,16 +84,16 @@ class Members(Look):
             )
         return not_yet(f"has {epoch} up to {whole}, wanted {wanted}")
 
-    def waited_for(self, ids: Sequence[WriteId], answers: Sequence[Visibility]) -> Wanted | None:
+    def waited_for(self, ids: Sequence[WriteId], answers: Sequence[Visibility]) -> WantedPosition | None:
         """Of the server that writes now before any other: what is lost would be waited for in vain."""
-        found: list[tuple[bool, Wanted]] = []
+        found: list[tuple[bool, WantedPosition]] = []
         for write_id, answer in zip(ids, answers, strict=True):
             version = write_id.version
             if answer.verdict is not Verdict.NOT_YET or not isinstance(version, Ordered):
                 continue
             if version.epoch not in self.executed:
                 continue
-            found.append((answer.unknown_epoch, Wanted(self.executed.stream(version.epoch), version.counter)))
+            found.append((answer.unknown_epoch, WantedPosition(self.executed.stream(version.epoch), version.counter)))
         return min(found)[1] if found else None
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from antipode import Ordered
 
 from antipode_mysql import membership
-from antipode_mysql.flavour import Answer, Flavour, Look, Wanted
+from antipode_mysql.flavour import Answer, Flavour, Look, WantedPosition
 from antipode_mysql.gtid_sets import GtidSet, is_epoch, owned
 
 _SETTINGS: Final = (
@@ -67,7 +67,7 @@ class MySQL(Flavour):
     ) -> Look:
         return membership.look(row, unfit, marks or {}, before)
 
-    def wait(self, wanted: Wanted, seconds: float) -> str:
+    def wait(self, wanted: WantedPosition, seconds: float) -> str:
         return f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{wanted.stream}:1-{wanted.number}', {seconds:.4f})"
 
     def settings(self, rows: Callable[[str], Sequence[Mapping[str, Any]]]) -> dict[str, str]:

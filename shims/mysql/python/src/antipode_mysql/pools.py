@@ -30,7 +30,7 @@ class RecordingPooled(_Pooled):  # type: ignore[misc]
                 recording.reset_session()  # by the recording one: its open transaction ends here
         finally:
             self._cnx = getattr(recording, "_antipode_plain", recording)
-            pool, self._cnx_pool = self._cnx_pool, _WithoutReset(self._cnx_pool)
+            pool, self._cnx_pool = self._cnx_pool, _ResetPool(self._cnx_pool)
             try:
                 super().close()
             finally:
@@ -39,7 +39,7 @@ class RecordingPooled(_Pooled):  # type: ignore[misc]
                     recording._antipode.unknown()  # no reset has ended it: the next user of the connection may commit
 
 
-class _WithoutReset:
+class _ResetPool:
     """A pool whose connection has been reset already."""
 
     reset_session = False

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pymysql
 from antipode import ConfigurationError
-from antipode.shim.administration import Step, Wanted
+from antipode.shim.administration import InitRequest, Step
 
 from antipode_mysql import branch_rows, column
 from antipode_mysql.session import MARKS
@@ -27,7 +27,7 @@ TABLE: Final = (
 )
 
 
-def steps(url: str, wanted: Wanted) -> list[Step]:
+def steps(url: str, wanted: InitRequest) -> list[Step]:
     """The statements, in order. Nothing of it is needed for positions and waits."""
     target = target_of(url)
     found = [

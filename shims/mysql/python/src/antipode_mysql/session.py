@@ -12,7 +12,7 @@ from antipode.shim import MAX_COUNTER
 from pymysql.constants import COMMAND, ER
 
 from antipode_mysql import probe
-from antipode_mysql.flavour import Flavour, Look, Wanted, texts
+from antipode_mysql.flavour import Flavour, Look, WantedPosition, texts
 from antipode_mysql.targets import Target
 
 _SETTINGS_S: Final = 5.0
@@ -158,10 +158,10 @@ class Waiter:
         self._session = session
         self._on_change = on_change
         self._connection: Any = target.connect(timeout)
-        self._armed: Wanted | None = None
+        self._armed: WantedPosition | None = None
         self._killed = False
 
-    def wait_for(self, wanted: Wanted) -> None:
+    def wait_for(self, wanted: WantedPosition) -> None:
         """Has the server tell when it has got so far. One that already waits for less of the same goes on."""
         if self._armed is not None:
             goes_on = self._armed.stream == wanted.stream and self._armed.number <= wanted.number

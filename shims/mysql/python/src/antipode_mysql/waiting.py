@@ -36,7 +36,7 @@ _PAST_ROWS: Final = unproven(
 )
 
 
-class Late(Exception):
+class LateAnswer(Exception):
     """The answer to a question of ours did not come by its deadline; the connection is closed."""
 
 
@@ -122,7 +122,7 @@ class StatementRead(Read):
         try:
             while self.ids and (yield from self._goes_on(ask, pause, session, snapshot)):
                 pass
-        except Late:
+        except LateAnswer:
             self.late()
 
     def _goes_on(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> Steps[bool]:

@@ -12,9 +12,9 @@
 namespace antipode::postgresql::tests {
 namespace {
 
-class Reached : public OnServers {
+class ReachedServer : public OnServers {
  protected:
-  ~Reached() override { regions_.lab().Heal("postgresql"); }
+  ~ReachedServer() override { regions_.lab().Heal("postgresql"); }
 
   std::string Port(const std::string& server) const {
     return std::to_string(regions_.lab().server("postgresql", server).port);
@@ -75,7 +75,7 @@ class Reached : public OnServers {
   std::string gone_;  // the port of the server that is gone
 };
 
-TEST_F(Reached, WhatAResetLeadsToJoins) {
+TEST_F(ReachedServer, WhatAResetLeadsToJoins) {
   Connection reader = ThatMoves();
   reader.Reset();
   ASSERT_EQ(reader.Status(), CONNECTION_OK) << reader.ErrorMessage();
@@ -84,7 +84,7 @@ TEST_F(Reached, WhatAResetLeadsToJoins) {
   HasLeft(gone_);
 }
 
-TEST_F(Reached, WhatAResetByLibpqItselfLeadsToJoins) {
+TEST_F(ReachedServer, WhatAResetByLibpqItselfLeadsToJoins) {
   Connection reader = ThatMoves();
   PQreset(reader.get());
   ASSERT_EQ(reader.Status(), CONNECTION_OK) << reader.ErrorMessage();
@@ -95,7 +95,7 @@ TEST_F(Reached, WhatAResetByLibpqItselfLeadsToJoins) {
 }
 
 // The address that is connected to tells servers apart, not the name that it is known by.
-TEST_F(Reached, ServersOfOneNameAreToldApartByTheirAddress) {
+TEST_F(ReachedServer, ServersOfOneNameAreToldApartByTheirAddress) {
   const Connection first = Alone("host=db hostaddr=127.0.0.1 port=" + Port("a"));
   EXPECT_TRUE(IsKnown(Port("a")));
   const Result<Target> one = TargetOf(std::string("host=db hostaddr=10.0.0.1"));
@@ -112,7 +112,7 @@ TEST_F(Reached, ServersOfOneNameAreToldApartByTheirAddress) {
 
 // What the environment says counts where the words of a server do not; and what it says later changes no server of
 // then.
-TEST_F(Reached, TheEnvironmentSaysWhatTheWordsDoNot) {
+TEST_F(ReachedServer, TheEnvironmentSaysWhatTheWordsDoNot) {
   ASSERT_EQ(setenv("PGPORT", Port("a").c_str(), 1), 0);
   const Result<Target> told = TargetOf(std::string("postgresql://app@127.0.0.1/app"));
   EXPECT_EQ(told->address, "postgresql://127.0.0.1:" + Port("a") + "/app");
@@ -127,7 +127,7 @@ TEST_F(Reached, TheEnvironmentSaysWhatTheWordsDoNot) {
 }
 
 // A list of hosts is no server: which of them a reader's connection reaches nobody knows.
-TEST_F(Reached, SeveralHostsInOneAddressAreUnproven) {
+TEST_F(ReachedServer, SeveralHostsInOneAddressAreUnproven) {
   const std::string several = "postgresql://app@127.0.0.1:" + Port("a") + ",127.0.0.1:" + Port("b1") + "/app";
   Options options{StoreOptions(kStore).Replicas({several})};
   ASSERT_TRUE(Register(options).ok());

@@ -48,7 +48,7 @@ TEST(Positions, ThePagesHeaderIsNoEndOfARecord) {
 class Judging : public ::testing::Test {
  protected:
   // On timeline 3, which came from 2 at 200, which came from 1 at 100.
-  Seen seen_{5, true, 300, {History{3, {{1, 100}, {2, 200}}}}, {{{5, 1}, "one"}, {{5, 2}, "two"}, {{5, 3}, "three"}},
+  ServerState seen_{5, true, 300, {History{3, {{1, 100}, {2, 200}}}}, {{{5, 1}, "one"}, {{5, 2}, "two"}, {{5, 3}, "three"}},
              {}, true, "", false};
 
   Visibility At(const std::string& word, std::uint32_t timeline, std::uint64_t position) const {

@@ -10,7 +10,7 @@ from antipode.shim import Server
 from antipode.shim.branch_writer import TIMEOUT_S, ReadOnlyError, RowWriter
 from psycopg import OperationalError
 
-from antipode_postgresql.session import Refused, Session
+from antipode_postgresql.session import RefusedError, Session
 from antipode_postgresql.targets import target_of
 
 TABLE: Final = "antipode.branches"
@@ -64,7 +64,7 @@ def close(session: Session, branch: str, text: str, life: float) -> bool:
     statement = _CLOSE.format(id=branch, text=text.replace("'", ""), life=max(int(life * 1000), 1))
     try:
         [rows] = session.run(statement)
-    except Refused as error:
+    except RefusedError as error:
         if error.code == _READ_ONLY:
             raise ReadOnlyError(str(error)) from error
         raise
@@ -82,7 +82,7 @@ def check(session: Session, server: Server, store: str) -> None:
     try:
         find(session, ["0" * 32])
         session.run(f"BEGIN; {_CLOSE.format(id='0' * 32, text='1', life=1)}; ROLLBACK")
-    except Refused as error:
+    except RefusedError as error:
         if error.code == _READ_ONLY:
             return
         if error.code in _NOT_NOW:

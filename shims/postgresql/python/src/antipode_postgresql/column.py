@@ -13,7 +13,7 @@ from psycopg.errors import error_from_result
 
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.packets import Results, simple
-from antipode_postgresql.riding import Heard
+from antipode_postgresql.riding import ResultListener
 from antipode_postgresql.statements import Kind
 
 COLUMN: Final = "antipode"
@@ -32,7 +32,7 @@ def set_session(pgconn: Any, text: str) -> Callable[[], None]:
     return partial(pgconn.send_query_params, _SET_SESSION, [text.encode()])
 
 
-class BesideRows:
+class RowLineages:
     """What one connection has told its server to put beside rows."""
 
     def __init__(self, binding: Binding, pgconn: Any) -> None:
@@ -78,7 +78,7 @@ class BesideRows:
         pgconn, text = self.pgconn, self.text_beside()
         if pipeline is not None:
             pipeline.command_queue.append(set_local(pgconn, text))
-            pipeline.result_queue.append((Heard(lambda results: None, self._raised), None))
+            pipeline.result_queue.append((ResultListener(lambda results: None, self._raised), None))
         elif pgconn.transaction_status == pq.TransactionStatus.INTRANS:
             if text != self.beside:
                 set_local(pgconn, text)()

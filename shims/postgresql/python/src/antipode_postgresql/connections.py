@@ -14,7 +14,7 @@ from psycopg._server_cursor_base import ServerCursorMixin
 
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.flow import Flow
-from antipode_postgresql.known import Known
+from antipode_postgresql.known import KnownServer
 from antipode_postgresql.reads import TICK_S, StatementRead, made, read_of
 from antipode_postgresql.recording import (
     RecordingBaseConnection,
@@ -40,7 +40,7 @@ def record(plain: Any, binding: Binding) -> Any:
         made._antipode_own_cursors = type(plain).cursor in (psycopg.Connection.cursor, psycopg.AsyncConnection.cursor)
     wrapped = object.__new__(made)
     wrapped.__dict__ = plain.__dict__
-    known = plain.__dict__.setdefault(_KNOWN, Known())
+    known = plain.__dict__.setdefault(_KNOWN, KnownServer())
     wrapped._antipode_plain = plain
     wrapped._antipode_flow = Flow(binding, plain, known)
     known.flows.add(wrapped._antipode_flow)

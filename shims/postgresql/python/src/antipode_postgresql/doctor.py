@@ -13,7 +13,7 @@ from antipode_postgresql.looking import Look
 from antipode_postgresql.ownership import ADMINISTRATOR
 from antipode_postgresql.positions import lsn_of
 from antipode_postgresql.probe import Facts, probe
-from antipode_postgresql.session import Refused, Session
+from antipode_postgresql.session import RefusedError, Session
 from antipode_postgresql.targets import Target, target_of
 
 _TIMEOUT_S: Final = 2.0
@@ -125,7 +125,7 @@ def _history(place: Target, facts: Facts) -> Iterator[Finding]:
         yield from _ownership(look.session, init)
         try:
             seen = look.look()
-        except Refused as error:
+        except RefusedError as error:
             words = f"timeline: {error}"
             yield Finding(Level.UNPROVEN, words, "Nothing can be proved here.", f"Run: {init}", code="AP203")
             return

@@ -9,8 +9,8 @@ from antipode.shim import Write, current_context, current_reading, reading_in
 from psycopg import Error, OperationalError, generators, pq
 
 from antipode_postgresql.binding import Binding
-from antipode_postgresql.column import BesideRows, set_local
-from antipode_postgresql.known import Known, learn_gen
+from antipode_postgresql.column import RowLineages, set_local
+from antipode_postgresql.known import KnownServer, learn_gen
 from antipode_postgresql.packets import (
     BEGIN,
     COMMIT,
@@ -38,7 +38,7 @@ from antipode_postgresql.packets import (
     simple,
 )
 from antipode_postgresql.positions import PAGE, number_of
-from antipode_postgresql.riding import Heard, Rider
+from antipode_postgresql.riding import ResultListener, Rider
 from antipode_postgresql.statements import Kind, is_held, may_commit_within, may_prepare, prepared_name
 
 IDLE: Final = pq.TransactionStatus.IDLE
@@ -55,10 +55,10 @@ _ROWS: Final = pq.ExecStatus.TUPLES_OK
 _number: Final = int.from_bytes
 
 
-class Flow(BesideRows):
+class Flow(RowLineages):
     """The writes of one wrapped connection. Its generators are driven by psycopg's own waiting."""
 
-    def __init__(self, binding: Binding, connection: Any, known: Known) -> None:
+    def __init__(self, binding: Binding, connection: Any, known: KnownServer) -> None:
         super().__init__(binding, connection.pgconn)
         self.connection = connection
         """The plain one."""
@@ -456,10 +456,10 @@ class Flow(BesideRows):
             return (yield from commit())
         rider = Rider(self, self._forget(), certain, within=self.may_have_committed)
         pipeline.command_queue.append(asked(self.pgconn, HOW_AND_WHETHER))
-        pipeline.result_queue.append((Heard(rider.hear_how, self._raised), None))
+        pipeline.result_queue.append((ResultListener(rider.hear_how, self._raised), None))
         result = yield from commit()
         pipeline.command_queue.append(asked(self.pgconn, QUESTION))
-        pipeline.result_queue.append((Heard(rider.hear_place), None))
+        pipeline.result_queue.append((ResultListener(rider.hear_place), None))
         self.riding.append(rider.write)
         return result
 

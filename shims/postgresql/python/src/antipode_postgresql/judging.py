@@ -31,7 +31,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ServerState:
     """One look at a server. `reached` was read first, everything else after it."""
 
     system: int
@@ -75,7 +75,7 @@ class Seen:
         return found
 
 
-def judge(name: str, wanted: int, seen: Seen) -> Visibility:
+def judge(name: str, wanted: int, seen: ServerState) -> Visibility:
     """What one look proves of one position."""
     epoch = epoch_of(name)
     if epoch is None:
@@ -100,7 +100,7 @@ def judge(name: str, wanted: int, seen: Seen) -> Visibility:
     return bad[0] if bad else VISIBLE
 
 
-def _judge_in(epoch: Epoch, wanted: int, history: History, seen: Seen) -> Visibility:
+def _judge_in(epoch: Epoch, wanted: int, history: History, seen: ServerState) -> Visibility:
     if epoch.timeline > history.timeline:
         return not_yet(f"on timeline {history.timeline}, wanted timeline {epoch.timeline}", unknown_epoch=True)
     end = history.end_of(epoch.timeline)
@@ -120,7 +120,7 @@ def _judge_in(epoch: Epoch, wanted: int, history: History, seen: Seen) -> Visibi
     return not_yet(f"at {lsn_of(seen.reached)} of timeline {history.timeline}, wanted {lsn_of(wanted)}")
 
 
-def _other_branch(epoch: Epoch, wanted: int, seen: Seen) -> Visibility | None:
+def _other_branch(epoch: Epoch, wanted: int, seen: ServerState) -> Visibility | None:
     """Whether the server's timeline of this number is another one: two standbys that were promoted apart."""
     word = seen.words.get((epoch.system, epoch.timeline), "")
     if word == epoch.word:

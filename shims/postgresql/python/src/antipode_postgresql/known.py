@@ -25,7 +25,7 @@ NO_TABLE: Final = (
 )
 
 
-class Known:
+class KnownServer:
     """What one connection has found out about its server; shared by all wraps of the connection."""
 
     __slots__ = (
@@ -84,7 +84,7 @@ class Known:
         self.questions = 0
 
 
-def learn_gen(binding: Binding, pgconn: Any, known: Known, timeline: int) -> Any:
+def learn_gen(binding: Binding, pgconn: Any, known: KnownServer, timeline: int) -> Any:
     """Asks which system and branch this is; once a connection, and again after a promotion under it."""
     facts = (yield from simple(pgconn, _FACTS))[-1]
     if facts.status != pq.ExecStatus.TUPLES_OK:

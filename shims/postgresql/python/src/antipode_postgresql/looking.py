@@ -11,11 +11,11 @@ from typing import Final
 
 from psycopg import OperationalError
 
-from antipode_postgresql.judging import FOR_EVER, History, Seen, parse_history
+from antipode_postgresql.judging import FOR_EVER, History, ServerState, parse_history
 from antipode_postgresql.positions import Epoch, number_of
 from antipode_postgresql.probe import relaxed_setting
 from antipode_postgresql.schema import MAY_READ_EPOCHS, may_call
-from antipode_postgresql.session import Refused, Session
+from antipode_postgresql.session import RefusedError, Session
 from antipode_postgresql.targets import Target
 
 STARTED: Final = "(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text"
@@ -90,17 +90,19 @@ class Look:
         if self._replication is not None:
             self._replication.timeout = timeout
 
-    def look(self, wanted: Sequence[tuple[int, int, str]] = ()) -> Seen:
+    def look(self, wanted: Sequence[tuple[int, int, str]] = ()) -> ServerState:
         """Where the server is. `wanted`: timelines, positions and words of its own system that will be judged."""
         try:
             return self._look(wanted)
-        except Refused as error:
+        except RefusedError as error:
             if error.code != _NO_RIGHT:
                 raise
             cure = NO_RIGHT.format(user=self._user, store=self._store)
-            raise Refused(f"{error}: the functions of its schema antipode lack a right. {cure}", error.code) from error
+            raise RefusedError(
+                f"{error}: the functions of its schema antipode lack a right. {cure}", error.code
+            ) from error
 
-    def _look(self, wanted: Sequence[tuple[int, int, str]]) -> Seen:
+    def _look(self, wanted: Sequence[tuple[int, int, str]]) -> ServerState:
         recovering, reached, timeline, system, started = self.session.prepared("place")
         own = int(system or 0)
         at = number_of(reached) if reached else 0
@@ -111,7 +113,7 @@ class Look:
         if unknown and (at >= min(unknown) or self._rows_read_at < 0):  # the first ones name its epoch early (BAR-66)
             self._read_rows()
             fresh = True
-        return Seen(
+        return ServerState(
             own,
             recovering == "t",
             at,
@@ -215,7 +217,7 @@ class Look:
             try:
                 self._replication = Session(self._target, self._timeout, replication="database")
             except OperationalError as error:
-                raise Refused(f"{NO_RIGHT.format(user=self._user, store=self._store)} ({error})", "") from error
+                raise RefusedError(f"{NO_RIGHT.format(user=self._user, store=self._store)} ({error})", "") from error
         return self._replication
 
     def close(self) -> None:

@@ -126,7 +126,7 @@ def ends_connection(result: Any) -> bool:
     return result.status == pq.ExecStatus.FATAL_ERROR and severity in (b"FATAL", b"PANIC", None)
 
 
-class Late(Exception):
+class LateAnswer(Exception):
     """The answer to a question of ours did not come by its deadline."""
 
 
@@ -141,7 +141,7 @@ def bounded(generator: Any, until: float) -> Any:
             ready = yield wanted
             if not ready and time.monotonic() >= until:
                 generator.close()
-                raise Late
+                raise LateAnswer
             wanted = generator.send(ready)
     except StopIteration as end:
         return end.value

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Final
 
 from antipode import ConfigurationError
-from antipode.shim.administration import Step, Wanted
+from antipode.shim.administration import InitRequest, Step
 
 from antipode_postgresql import branch_rows, ownership, schema
-from antipode_postgresql.session import Refused, Session
+from antipode_postgresql.session import RefusedError, Session
 from antipode_postgresql.targets import target_of
 
 OPTIONS: Final[Mapping[str, str]] = {
@@ -29,7 +29,7 @@ _WHY: Final = (
 _GRANTS: Final = "without it the writes of that login are unproven after a failover"
 
 
-def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
+def preparations(url: str, wanted: InitRequest) -> Sequence[Step]:
     """Return the steps for the schema, its rights and a table's column: one transaction at the primary, replicated."""
     target_of(url)  # raises where it is no address
     user = wanted.user
@@ -71,7 +71,7 @@ def _run(url: str, statements: Sequence[str], user: str | None) -> str:
         _refuse(session.run(f"{ownership.SEARCH_PATH}; {ownership.strange(superusers=False)}")[-1])
         session.run(commit)
         return "done"
-    except Refused as error:
+    except RefusedError as error:
         words = f"{error}. Nothing was changed. Run it {ownership.ADMINISTRATOR}"
         raise ConfigurationError(words, code="AP701") from error
     finally:

@@ -9,7 +9,7 @@ from antipode.shim import logs
 from psycopg import OperationalError
 
 from antipode_postgresql.schema import may_call
-from antipode_postgresql.session import Refused, Session
+from antipode_postgresql.session import RefusedError, Session
 from antipode_postgresql.targets import Target
 from antipode_postgresql.unsure import QUESTION, unsure_words
 
@@ -105,7 +105,7 @@ def _pooler(target: Target, first: Session, backend: int, timeout: float) -> str
     try:
         try:
             second.run("BEGIN")
-        except (OperationalError, Refused):
+        except (OperationalError, RefusedError):
             return "statement"  # which takes no transactions
         taken = int(second.row("SELECT pg_backend_pid()")[0] or 0)
         # In transaction mode the first one has given its process back, and gets another while that one is in use.

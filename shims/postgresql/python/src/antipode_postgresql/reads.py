@@ -13,9 +13,9 @@ from psycopg import OperationalError, pq
 from antipode_postgresql.column import COLUMN
 from antipode_postgresql.flow import INTRANS, Flow
 from antipode_postgresql.looking import STARTED, Look
-from antipode_postgresql.packets import Late, Results, asked, bounded, record_end, simple
+from antipode_postgresql.packets import LateAnswer, Results, asked, bounded, record_end, simple
 from antipode_postgresql.positions import Epoch, number_of, position_in
-from antipode_postgresql.riding import Heard
+from antipode_postgresql.riding import ResultListener
 from antipode_postgresql.statements import Kind, classify, is_noted, may_read
 from antipode_postgresql.targets import leads_on, target_of
 
@@ -154,10 +154,10 @@ class StatementRead(Read):
                 self._hear((yield from bounded(simple(pgconn, _LIFE), until)))
             else:
                 pipeline.command_queue.append(asked(pgconn, _LIFE_IN_ONE))
-                pipeline.result_queue.append((Heard(self._hear), None))
+                pipeline.result_queue.append((ResultListener(self._hear), None))
                 yield from bounded(pipeline._communicate_gen(), until)  # sends what is queued
                 yield from bounded(pipeline._fetch_gen(flush=True), until)
-        except Late:
+        except LateAnswer:
             pgconn.finish()
             self.trouble = not_yet("the server did not answer on this connection, which is closed")
         if is_held and self._isolation not in ("", "read committed", "read uncommitted"):
@@ -320,7 +320,7 @@ def waits_gen(read: StatementRead, pipeline: Any) -> Any:
             read.wait()
 
 
-class Fetching:
+class FetchedResult:
     """Data that was taken at one moment, and is fetched by and by."""
 
     def __init__(self, flow: Flow, proved: Lineage) -> None:

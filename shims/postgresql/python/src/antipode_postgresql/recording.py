@@ -15,7 +15,7 @@ from psycopg.client_cursor import ClientCursorMixin
 from antipode_postgresql.flow import IDLE, INTRANS, Flow
 from antipode_postgresql.moments import takes_no_snapshot
 from antipode_postgresql.packets import asked
-from antipode_postgresql.reads import UNKNOWN, Fetching, read_of, waits_gen
+from antipode_postgresql.reads import UNKNOWN, FetchedResult, read_of, waits_gen
 from antipode_postgresql.statements import Kind
 
 _BINARY: Final = pq.Format.BINARY
@@ -137,7 +137,7 @@ class RecordingBaseConnection:
         elif not isinstance(command, _TEXTS):  # two-phase commit
             words = command.as_string(self) if hasattr(command, "as_string") else ""
             if words.startswith("FETCH"):  # of a cursor at the server
-                Fetching(flow, flow.known.moments.of_text(words.encode()) or EMPTY).goes_on()
+                FetchedResult(flow, flow.known.moments.of_text(words.encode()) or EMPTY).goes_on()
             elif words.startswith("CLOSE"):
                 flow.known.moments.closed(words.encode())
             return (yield from self._antipode_two_phase(flow, words, partial(plain, command, result_format)))
@@ -359,10 +359,10 @@ class RecordingBaseCursor:
                 flow.rolled_back()
                 raise error_from_result(result, encoding=flow.pgconn._encoding)
 
-    def _antipode_fetching(self) -> Fetching:
+    def _antipode_fetching(self) -> FetchedResult:
         """What is about to be sent, and read in parts."""
         flow = self._antipode_flow
-        return Fetching(flow, flow.known.moments.proved)
+        return FetchedResult(flow, flow.known.moments.proved)
 
     def _antipode_copied(self, copy: Any) -> Any:
         """A COPY whose rows are of the moment at which it began."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from antipode_postgresql.flow import Flow
 
 
-class Heard:
+class ResultListener:
     """Stands in a pipeline's queue where psycopg expects a cursor: it hears the results of our own command.
 
     `check` raises the error of one that is sent before the application's: the server passes that over then, and

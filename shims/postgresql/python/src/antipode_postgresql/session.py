@@ -13,7 +13,7 @@ from antipode_postgresql.targets import Target
 _GOOD: Final = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The server's own answer to a question: an error. `code` is its SQLSTATE."""
 
     def __init__(self, words: str, code: str) -> None:
@@ -68,7 +68,7 @@ class Session:
                 words = pg_errors.error_from_result(result)
                 if isinstance(words, OperationalError) or self._pgconn.status != pq.ConnStatus.OK:
                     raise OperationalError(str(words)) from words
-                raise Refused(str(words).splitlines()[0], words.sqlstate or "")
+                raise RefusedError(str(words).splitlines()[0], words.sqlstate or "")
             found.append(_rows(result))
         return found
 

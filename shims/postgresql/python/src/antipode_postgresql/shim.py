@@ -11,11 +11,11 @@ from antipode import Ordered, Store, UnprovenKind, Verdict, WriteId
 from antipode.shim import BranchTable, Capabilities, Server, Shim, Visibility, unproven
 
 from antipode_postgresql import branch_rows, doctor, operating, preparing
-from antipode_postgresql.judging import Seen, judge
+from antipode_postgresql.judging import ServerState, judge
 from antipode_postgresql.looking import Look
 from antipode_postgresql.positions import epoch_of
 from antipode_postgresql.probe import NOT_DURABLE, Facts
-from antipode_postgresql.session import Refused
+from antipode_postgresql.session import RefusedError
 from antipode_postgresql.targets import SCHEMES, names_several, target_of
 
 POLL_S: Final = 0.001
@@ -53,7 +53,7 @@ class PostgresqlShim(Shim, BranchTable):
 
     def kind_of(self, error: Exception) -> UnprovenKind:
         """Return what kept a refused question from proving anything (BAR-59)."""
-        is_right = isinstance(error, Refused) and error.code in ("42501", "42883", "3F000", "42P01", "")
+        is_right = isinstance(error, RefusedError) and error.code in ("42501", "42883", "3F000", "42P01", "")
         return UnprovenKind.RIGHT if is_right else UnprovenKind.OTHER
 
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
@@ -148,7 +148,7 @@ class PostgresqlShim(Shim, BranchTable):
     preparations = staticmethod(preparing.preparations)
 
 
-def _judge(write_id: WriteId, seen: Seen) -> Visibility:
+def _judge(write_id: WriteId, seen: ServerState) -> Visibility:
     version = write_id.version
     if write_id.key or not isinstance(version, Ordered):
         return unproven(f"{write_id} is no PostgreSQL position")

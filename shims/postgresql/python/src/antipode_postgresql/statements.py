@@ -88,14 +88,14 @@ HARMLESS: Final = frozenset(
 )
 
 
-class _Nested(Exception):
+class _NestedComment(Exception):
     """A comment begins in a comment: where the outer one ends is not looked for."""
 
 
 def _stand_in(found: re.Match[bytes]) -> bytes:
     token = found[0]
     if token.startswith(b"/*") and b"/*" in token[2:]:
-        raise _Nested
+        raise _NestedComment
     if token.startswith(b'"'):
         return token
     return b" " if token.startswith((b"--", b"/*")) else b"''"
@@ -105,7 +105,7 @@ def bare(text: bytes, inert: re.Pattern[bytes] = _INERT) -> bytes | None:
     """Return a text without comments and with empty literals; None where a comment begins in a comment."""
     try:
         return inert.sub(_stand_in, text)
-    except _Nested:
+    except _NestedComment:
         return None
 
 
@@ -117,7 +117,7 @@ def _classify(text: bytes) -> Kind:
         kind = _kind_of(_INERT.sub(_stand_in, text))
         if b"\\" in text and _kind_of(_INERT_ESCAPED.sub(_stand_in, text)) is not kind:
             return Kind.MAYBE  # it depends on a setting
-    except _Nested:
+    except _NestedComment:
         return Kind.MAYBE
     return kind
 

@@ -19,7 +19,7 @@ from antipode_postgresql.connections import record
 from antipode_postgresql.known import NO_TABLE
 from antipode_postgresql.pools import ask_pool, idle_of_pool, look_at_pool, record_pool, targets_of_pool
 from antipode_postgresql.probe import Facts, probe, say_what_lacks
-from antipode_postgresql.session import Refused
+from antipode_postgresql.session import RefusedError
 from antipode_postgresql.shim import PostgresqlShim
 from antipode_postgresql.targets import Target, leads_on, target_of
 from antipode_postgresql.unsure import pattern_of
@@ -209,7 +209,7 @@ def _facts(store: Store, target: Target) -> Facts:
         return known
     try:
         facts = probe(target, _PROBE_S)
-    except (psycopg.Error, OSError, Refused) as error:
+    except (psycopg.Error, OSError, RefusedError) as error:
         tell_silence(store.name, target.address, error, "its rights are asked")
         return known
     shim.facts[place] = (facts, now)

@@ -168,7 +168,7 @@ class [[nodiscard]] Published {
   std::shared_ptr<const Error> error_;
 };
 
-class Delivered;
+class DeliveredState;
 
 /// A message that came, freed with this object: rabbitmq-c's envelope, and how its connection was wrapped.
 class Envelope {
@@ -194,7 +194,7 @@ class Envelope {
   friend struct EnvelopeAccess;
   amqp_envelope_t envelope_{};
   bool held_ = false;
-  std::shared_ptr<Delivered> delivered_;
+  std::shared_ptr<DeliveredState> delivered_;
 };
 
 /// How `BasicConsume` consumes.

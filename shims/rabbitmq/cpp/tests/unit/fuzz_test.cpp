@@ -159,7 +159,7 @@ RC_GTEST_FIXTURE_PROP(FuzzTest, NoHeadersMakeAScopeFail, ()) {
 
 RC_GTEST_FIXTURE_PROP(FuzzTest, AnyHeadersCanBePublishedAgain, ()) {
   const AnyTable table = AnyTable::Make(2);
-  Told told;
+  WrapArguments told;
   told.store = *JoinStore(RabbitMQType(), StoreOptions("notifications"));
   told.stamped = *rc::gen::arbitrary<bool>();
   const amqp_basic_properties_t given = With(table.get());

@@ -11,8 +11,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::shared_ptr<Delivered> Message(std::uint64_t tag) {
-  return std::make_shared<Delivered>(nullptr, amqp_channel_t{1}, tag, 0);
+std::shared_ptr<DeliveredState> Message(std::uint64_t tag) {
+  return std::make_shared<DeliveredState>(nullptr, amqp_channel_t{1}, tag, 0);
 }
 
 TEST(Returns, NothingIsKeptOfWhatHasGoneBack) {

@@ -75,7 +75,7 @@ class StampingTest : public ::testing::Test {
   }
 
   testing::Isolated isolated;
-  Told told;
+  WrapArguments told;
   std::string log;
 
  private:

@@ -39,7 +39,7 @@ class AioWrapping:
         self.arrived = arrived
         """Takes the mark of a tracked message of this store that came by this channel."""
         self.transaction: Transaction | None = None
-        self.waiting = aio_consuming.Waiting()
+        self.waiting = aio_consuming.ReturnQueue()
         self.default_exchange: Any = None
 
     @property

@@ -118,7 +118,7 @@ class _Process(ProcessContext):
         await super().__aexit__(kind, error, trace)
 
 
-class Waiting:
+class ReturnQueue:
     """A channel's messages that wait to go back; should it end meanwhile, the broker gives them back itself."""
 
     def __init__(self) -> None:
@@ -155,7 +155,7 @@ class Waiting:
                 await self._return(message)
 
 
-_waitings: Final[set[Waiting]] = set()
+_waitings: Final[set[ReturnQueue]] = set()
 """Those with messages that wait."""
 
 

@@ -28,7 +28,7 @@ BlockingChannel: Final = pika.adapters.blocking_connection.BlockingChannel
 PlainChannel: Final = pika.channel.Channel
 
 
-class Wrapping:
+class ChannelState:
     """What is ours in a wrapped channel."""
 
     __slots__ = ("arrived", "options", "overridden", "plain", "returns", "transaction")
@@ -64,7 +64,7 @@ class _Method:
     def __get__(self, channel: Any, owner: type | None = None) -> Any:
         if channel is None:
             return self._theirs
-        wrapping: Wrapping = channel._antipode
+        wrapping: ChannelState = channel._antipode
         override = wrapping.overridden.get(self._name)
         if override is not None:
             return override
@@ -88,7 +88,7 @@ class _Method:
 def _basic_publish(
     self: Any, exchange: str, routing_key: str, body: Any, properties: Any = None, mandatory: bool = False
 ) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     return publish(
         wrapping.options,
         wrapping.plain.basic_publish,
@@ -106,7 +106,7 @@ def _basic_publish(
 def _basic_consume(
     self: Any, queue: Any, on_message_callback: Any, auto_ack: bool = False, *args: Any, **kw: Any
 ) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     callback = on_message_callback
     if callable(callback):  # else pika says what is wrong
         callback = callback_of(wrapping, self, callback, queue, auto_ack=bool(auto_ack))
@@ -114,7 +114,7 @@ def _basic_consume(
 
 
 def _blocking_basic_get(self: Any, queue: Any, auto_ack: bool = False) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     wrapping.returns.flush()
     consuming(wrapping.plain, queue)
     got = wrapping.plain.basic_get(queue, auto_ack)
@@ -123,14 +123,14 @@ def _blocking_basic_get(self: Any, queue: Any, auto_ack: bool = False) -> Any:
 
 
 def _basic_get(self: Any, queue: Any, callback: Any, auto_ack: bool = False) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     if callable(callback):
         callback = callback_of(wrapping, self, callback, queue, auto_ack=bool(auto_ack))
     return wrapping.plain.basic_get(queue, callback, auto_ack)
 
 
 def _consume(self: Any, queue: Any, auto_ack: bool = False, *args: Any, **kw: Any) -> Iterator[Any]:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     consuming(wrapping.plain, queue)
     for item in wrapping.plain.consume(queue, auto_ack, *args, **kw):
         _handed_out(wrapping, queue, item, auto_ack=auto_ack)
@@ -138,7 +138,7 @@ def _consume(self: Any, queue: Any, auto_ack: bool = False, *args: Any, **kw: An
         wrapping.returns.flush()
 
 
-def _handed_out(wrapping: Wrapping, queue: Any, item: Any, *, auto_ack: bool) -> None:
+def _handed_out(wrapping: ChannelState, queue: Any, item: Any, *, auto_ack: bool) -> None:
     """The application is about to have what it pulled, if there was something."""
     method, properties, _ = item
     if method is None:
@@ -149,14 +149,14 @@ def _handed_out(wrapping: Wrapping, queue: Any, item: Any, *, auto_ack: bool) ->
 
 
 def _basic_ack(self: Any, delivery_tag: int = 0, multiple: bool = False) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     wrapping.returns.check_acknowledgement(delivery_tag)
     tag = wrapping.returns.settling(delivery_tag, multiple=multiple)
     return None if tag is None else wrapping.plain.basic_ack(tag, multiple)
 
 
 def _basic_nack(self: Any, delivery_tag: int = 0, multiple: bool = False, requeue: bool = True) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     if not requeue:
         wrapping.returns.check_acknowledgement(delivery_tag)
     tag = wrapping.returns.settling(delivery_tag, multiple=multiple)
@@ -164,7 +164,7 @@ def _basic_nack(self: Any, delivery_tag: int = 0, multiple: bool = False, requeu
 
 
 def _basic_reject(self: Any, delivery_tag: int = 0, requeue: bool = True) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     if not requeue:
         wrapping.returns.check_acknowledgement(delivery_tag)
     wrapping.returns.settling(delivery_tag, multiple=False)
@@ -172,20 +172,20 @@ def _basic_reject(self: Any, delivery_tag: int = 0, requeue: bool = True) -> Any
 
 
 def _basic_recover(self: Any, *args: Any, **kw: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     wrapping.returns.forget()
     return wrapping.plain.basic_recover(*args, **kw)
 
 
 def _tx_select(self: Any, *args: Any, **kw: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     result = wrapping.plain.tx_select(*args, **kw)
     wrapping.transaction = wrapping.transaction or Transaction()
     return result
 
 
 def _blocking_tx_commit(self: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     transaction = wrapping.transaction or Transaction()
     transaction.committing()
     try:
@@ -198,7 +198,7 @@ def _blocking_tx_commit(self: Any) -> Any:
 
 
 def _tx_commit(self: Any, callback: Any = None) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     transaction = wrapping.transaction or Transaction()
     transaction.committing()
 
@@ -211,7 +211,7 @@ def _tx_commit(self: Any, callback: Any = None) -> Any:
 
 
 def _tx_rollback(self: Any, *args: Any, **kw: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     result = wrapping.plain.tx_rollback(*args, **kw)
     if wrapping.transaction is not None:
         wrapping.transaction.rolled_back()
@@ -219,14 +219,14 @@ def _tx_rollback(self: Any, *args: Any, **kw: Any) -> Any:
 
 
 def _add_on_close_callback(self: Any, callback: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     if callable(callback):
         return wrapping.plain.add_on_close_callback(lambda _plain, reason: callback(self, reason))
     return wrapping.plain.add_on_close_callback(callback)
 
 
 def _add_on_return_callback(self: Any, callback: Any) -> Any:
-    wrapping: Wrapping = self._antipode
+    wrapping: ChannelState = self._antipode
     if callable(callback):
         return wrapping.plain.add_on_return_callback(lambda _plain, *message: callback(self, *message))
     return wrapping.plain.add_on_return_callback(callback)
@@ -274,7 +274,7 @@ def _wrapped_class(cls: Any) -> Any:
 def plain_of(channel: Any) -> Any:
     """The plain channel behind a wrapped one; a plain one itself. Raises TypeError for anything else."""
     wrapping = getattr(channel, "_antipode", None)
-    if isinstance(wrapping, Wrapping):
+    if isinstance(wrapping, ChannelState):
         return wrapping.plain
     if not isinstance(channel, BlockingChannel | PlainChannel):
         raise TypeError(
@@ -288,5 +288,5 @@ def wrapped(plain: Any, options: ChannelOptions, arrived: Callable[[str], None])
     """A channel of the same class that shares the plain one's state."""
     channel: Any = object.__new__(_wrapped_class(cast("Any", type(plain))))
     channel.__dict__ = plain.__dict__
-    channel._antipode = Wrapping(plain, options, arrived)
+    channel._antipode = ChannelState(plain, options, arrived)
     return channel

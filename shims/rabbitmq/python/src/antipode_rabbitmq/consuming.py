@@ -15,7 +15,7 @@ from antipode_rabbitmq.marks import mark_of
 from antipode_rabbitmq.options import ChannelOptions, headers_of
 
 if TYPE_CHECKING:
-    from antipode_rabbitmq.channel import Wrapping
+    from antipode_rabbitmq.channel import ChannelState
 
 STREAM_OFFSET: Final = "x-stream-offset"
 """The header that a stream queue adds to each delivery. A stream takes no message back: it closes the connection."""
@@ -35,7 +35,7 @@ def scope_of(
     """
     if channel is None:
         return _foreign(method, method if properties is None else properties)
-    wrapping: Wrapping | None = getattr(channel, "_antipode", None)
+    wrapping: ChannelState | None = getattr(channel, "_antipode", None)
     if wrapping is None:
         raise ConfigurationError(
             "scope_of(channel=…) takes a channel that antipode_rabbitmq.wrap() has returned", code="AP501"
@@ -56,7 +56,7 @@ def _foreign(method: Any, properties: Any) -> Iterator[Scope]:
 
 
 def callback_of(
-    wrapping: Wrapping, channel: Any, callback: Callable[..., Any], queue: Any, *, auto_ack: bool
+    wrapping: ChannelState, channel: Any, callback: Callable[..., Any], queue: Any, *, auto_ack: bool
 ) -> Callable[..., Any]:
     """A consumer's callback that runs in its message's scope, and gets the wrapped channel."""
     consuming(wrapping.plain, queue)
@@ -73,7 +73,9 @@ def callback_of(
 
 
 @contextmanager
-def message(wrapping: Wrapping, method: Any, properties: Any, *, auto_ack: bool, own_thread: bool) -> Iterator[Scope]:
+def message(
+    wrapping: ChannelState, method: Any, properties: Any, *, auto_ack: bool, own_thread: bool
+) -> Iterator[Scope]:
     """The scope of one message of a wrapped channel. Redeliver out of the block gives the message back."""
     options, returns, tag = wrapping.options, wrapping.returns, method.delivery_tag
     headers = headers_of(properties)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 import pika
-from antipode.shim.administration import Step, Wanted
+from antipode.shim.administration import InitRequest, Step
 
 from antipode_rabbitmq.tap import Tap, declare_tap
 
@@ -22,7 +22,7 @@ _TIMEOUT_S: Final = 5.0
 _NAMELESS: Final = "USER"
 
 
-def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
+def preparations(url: str, wanted: InitRequest) -> Sequence[Step]:
     """A tap at the broker of the region that waits, and the right to read it; nothing without `track=True`."""
     broker, _, queue = url.partition("#")
     exchange = wanted.options.get("exchange", "")

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from antipode import EMPTY, ConfigurationError, Opaque, WriteId, current_scope
 from antipode.messages import HEADER, JMS_HEADER
-from antipode.shim import Asking, Purpose, Write, display, events, logs, outgoing_text, trust_settings
+from antipode.shim import OpenQuestion, Purpose, Write, display, events, logs, outgoing_text, trust_settings
 from antipode.shim.queue_messages import carried_lineages, text_to_send
 from pika.exceptions import ChannelWrongStateError, ConnectionWrongStateError, UnroutableError
 from pika.spec import BasicProperties
@@ -77,7 +77,7 @@ class Outgoing:
         channel: Any = None,
     ) -> None:
         self._channel = channel
-        self._asking: Asking | None = None
+        self._asking: OpenQuestion | None = None
         self._store = options.store
         self._write: Write | None = None
         self._version: Opaque | None = None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode.shim import Recent
+from antipode.shim import BoundedMap
 from antipode.shim.queue_messages import MessageDelivery, refuse_acknowledgement
 from pika.exceptions import AMQPError
 
@@ -25,7 +25,7 @@ class Returns:
     def __init__(self, plain: Any) -> None:
         self._plain = plain
         self._due: dict[int, float] = {}
-        self._returning: Recent[int, None] = Recent(_MOST_RETURNING)
+        self._returning: BoundedMap[int, None] = BoundedMap(_MOST_RETURNING)
         """The tags of the last messages that go back, or have: no tag comes twice on a channel."""
         self._open: dict[int, tuple[int, MessageDelivery]] = {}
         self._handed: dict[int, None] = {}

@@ -74,7 +74,7 @@ TEST_F(MarksTest, AUserWithoutTheRightToMarkStillGivesPositions) {  // EPOCH-26
   ASSERT_TRUE(own.ok());
   PositionOf(Written(*own, "k"));
   EXPECT_TRUE(Until([] {
-    for (const Measured& each : Measurements()) {
+    for (const Measurement& each : Measurements()) {
       if (each.name == "antipode.marks.missing" && each.count == 1) return true;
     }
     return false;

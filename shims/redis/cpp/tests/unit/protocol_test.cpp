@@ -112,8 +112,8 @@ TEST(Info, SomethingElseIsNoAnswer) {
 
 WriteId At(const std::string& epoch, std::uint64_t counter) { return *WriteId::Position("s", epoch, counter); }
 
-Seen Somewhere() {
-  Seen seen;
+ServerState Somewhere() {
+  ServerState seen;
   seen.replication.epoch = kEpochA;
   seen.replication.offset = 100;
   seen.replication.backlog = true;
@@ -122,7 +122,7 @@ Seen Somewhere() {
 }
 
 TEST(Judging, ByTheServersOwnHistory) {  // EPOCH-9, EPOCH-14
-  const Seen seen = Somewhere();
+  const ServerState seen = Somewhere();
   EXPECT_EQ(Judge(At(kEpochA, 100), seen).verdict, Verdict::kVisible);
   EXPECT_EQ(Judge(At(kEpochA, 101), seen).verdict, Verdict::kNotYet);
   const Visibility other = Judge(At(kEpochB, 1), seen);
@@ -132,7 +132,7 @@ TEST(Judging, ByTheServersOwnHistory) {  // EPOCH-9, EPOCH-14
 }
 
 TEST(Judging, ByTheHistoryThatItContinuedAndByMarks) {  // EPOCH-10, EPOCH-11
-  Seen seen = Somewhere();
+  ServerState seen = Somewhere();
   seen.replication.before = kEpochB;
   seen.replication.before_end = 50;
   EXPECT_EQ(Judge(At(kEpochB, 49), seen).verdict, Verdict::kVisible);
@@ -149,7 +149,7 @@ TEST(Judging, ByTheHistoryThatItContinuedAndByMarks) {  // EPOCH-10, EPOCH-11
 }
 
 TEST(Judging, NotByTheWordOnAHistoryWhoseDataMayBeGone) {  // EPOCH-33: a full copy that failed behind its flush
-  Seen seen = Somewhere();
+  ServerState seen = Somewhere();
   seen.replication.before = kEpochB;
   seen.replication.before_end = 50;
   seen.replication.backlog = false;

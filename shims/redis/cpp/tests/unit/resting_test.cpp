@@ -54,7 +54,7 @@ RC_GTEST_PROP(Glob, TakesAnyPattern, (const std::string& pattern, const std::str
   RC_ASSERT(Glob(escaped + "*").Matches(key + pattern));
 }
 
-Resting Enveloped() { return Resting(StoreOptions("blog-posts").RestIn("envelope").EnvelopeKeys("post:*")); }
+LineagePlacement Enveloped() { return LineagePlacement(StoreOptions("blog-posts").RestIn("envelope").EnvelopeKeys("post:*")); }
 
 std::vector<std::string> Unpacked(const std::string& packed) {
   const auto words = Unpack(packed);
@@ -63,7 +63,7 @@ std::vector<std::string> Unpacked(const std::string& packed) {
 
 // SHIM-36, SHIM-37.
 TEST(Envelopes, RefuseWhatWouldSeeTheOctetsInside) {
-  const Resting resting = Enveloped();
+  const LineagePlacement resting = Enveloped();
   const Words refused[] = {{"APPEND", "post:1", "x"},        {"incr", "post:1"},
                            {"GETRANGE", "post:1", "0", "1"}, {"STRLEN", "post:1"},
                            {"SETBIT", "post:1", "7", "1"},   {"BITOP", "AND", "other", "x", "post:1"},
@@ -87,7 +87,7 @@ TEST(Envelopes, RefuseWhatWouldSeeTheOctetsInside) {
 }
 
 TEST(Envelopes, CloseTheValuesOfTheirKeysAlone) {
-  const Resting resting = Enveloped();
+  const LineagePlacement resting = Enveloped();
   const std::string closed = CloseEnvelope("v", "1~a..e.1").value();
   EXPECT_EQ(Unpacked(*resting.WireWrite({"MSET", "other", "v", "post:1", "v"}, "1~a..e.1")),
             (std::vector<std::string>{"MSET", "other", "v", "post:1", closed}));
@@ -122,7 +122,7 @@ OwnReply Pairs(const std::vector<std::string>& texts) {
 
 // SHIM-34, SHIM-35: any value comes back as it was written, also one that was written without the shim.
 RC_GTEST_PROP(Envelopes, GiveEveryValueBack, (const std::string& value, bool looks_like_one)) {
-  const Resting resting = Enveloped();
+  const LineagePlacement resting = Enveloped();
   const std::string given = looks_like_one ? "\xf5" "AE1" + value : value;
   const Words words = {"SET", "post:1", given};
   for (const std::string& text : {std::string(), std::string("1~a..e.1")}) {
@@ -136,7 +136,7 @@ RC_GTEST_PROP(Envelopes, GiveEveryValueBack, (const std::string& value, bool loo
 }
 
 TEST(Field, ChangesHashCommandsAlone) {
-  const Resting resting(StoreOptions("blog-posts").RestIn("field"));
+  const LineagePlacement resting(StoreOptions("blog-posts").RestIn("field"));
   EXPECT_TRUE(resting.Writes({"hset", "h", "f", "v"}));
   EXPECT_FALSE(resting.Writes({"SET", "h", "v"}));
   EXPECT_FALSE(resting.WireWrite({"HSET", "h", "f", "v"}, ""));
@@ -147,7 +147,7 @@ TEST(Field, ChangesHashCommandsAlone) {
 }
 
 TEST(Field, LeavesTheValuesOfHvals) {
-  const Resting resting(StoreOptions("blog-posts").RestIn("field"));
+  const LineagePlacement resting(StoreOptions("blog-posts").RestIn("field"));
   const OwnReply hash = Pairs({"f", "3", "antipode", "1~a..e.1", "g", "7"});
   EXPECT_EQ(resting.Show(resting.Answers({"HVALS", "h"}), *hash).lineage.Serialize(), "1~a..e.1");
   ASSERT_EQ(hash->elements, 2U);
@@ -156,7 +156,7 @@ TEST(Field, LeavesTheValuesOfHvals) {
 }
 
 TEST(Field, TakesALongHashInOnePass) {
-  const Resting resting(StoreOptions("blog-posts").RestIn("field"));
+  const LineagePlacement resting(StoreOptions("blog-posts").RestIn("field"));
   constexpr std::size_t kFields = 200000;
   const OwnReply hash = Pairs(std::vector<std::string>(2 * kFields, "x"));
   const auto begun = std::chrono::steady_clock::now();

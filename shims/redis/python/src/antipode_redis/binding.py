@@ -14,7 +14,7 @@ from redis.asyncio.connection import AbstractConnection
 
 from antipode_redis.commands import Kind, answers, classify, command_name
 from antipode_redis.envelopes import Envelopes
-from antipode_redis.leading import Leads, Met
+from antipode_redis.leading import Leads, MetConnection
 from antipode_redis.marker import Marker, marker
 from antipode_redis.probe import CLUSTER, grant
 from antipode_redis.shim import RedisShim
@@ -95,7 +95,7 @@ class Binding(WrappedClient):
         else:  # a name may have to be resolved
             await asyncio.to_thread(self.opened, connection)
 
-    def _joins(self, connection: Any, met: Met | None) -> None:
+    def _joins(self, connection: Any, met: MetConnection | None) -> None:
         if met is None:
             return
         target, listed = met.target, self.options.replicas is not None

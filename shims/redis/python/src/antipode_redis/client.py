@@ -28,7 +28,7 @@ from antipode_redis.repeating import notice
 from antipode_redis.serving import (
     CALL,
     PASSED,
-    ByHand,
+    HandTransaction,
     hidden,
     packed_write,
     shown,
@@ -89,7 +89,7 @@ class Recording:
                 read.came([response])
             return response
         if kind is Kind.TRANSACTION:
-            options[CALL] = by_hand = ByHand(binding, command_name(args))
+            options[CALL] = by_hand = HandTransaction(binding, command_name(args))
             response = yield plain(*args, **options)
             by_hand.check()
             return response
@@ -122,7 +122,7 @@ class Recording:
             self._antipode.note_queued(conn, args)
         if call is PASSED:
             return (yield self._antipode_plainly(conn, name, args, options))
-        if type(call) is ByHand:
+        if type(call) is HandTransaction:
             return (yield from self._antipode_by_hand(call, conn, name, args, options))
         binding = call.binding
         binding.check_by_hand(args, conn)
@@ -240,7 +240,7 @@ class Recording:
             call.binding.open[conn].stand_for(call)
         return response
 
-    def _antipode_by_hand(self, by_hand: ByHand, conn: Any, name: Any, args: Any, options: Any) -> Steps[Any]:
+    def _antipode_by_hand(self, by_hand: HandTransaction, conn: Any, name: Any, args: Any, options: Any) -> Steps[Any]:
         binding = by_hand.binding
         begins, queued = by_hand.name == "MULTI", binding.queues(conn)
         answers = by_hand.name == "EXEC" and (not queued or binding.answering[conn])

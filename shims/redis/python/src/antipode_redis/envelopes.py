@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from antipode import EMPTY, ConfigurationError, Lineage
-from antipode.shim import Direction, Opened, StoreOptions, close_envelope, events, lineage_at_rest, logs, open_envelope
+from antipode.shim import (
+    Direction,
+    OpenedEnvelope,
+    StoreOptions,
+    close_envelope,
+    events,
+    lineage_at_rest,
+    logs,
+    open_envelope,
+)
 from redis.exceptions import DataError
 
 from antipode_redis.commands import command_name
@@ -105,9 +114,9 @@ class Envelopes:
     def _closed(self, value: Any, text: str) -> bytes:
         return close_envelope(bytes(self._encoder.encode(value)), text)
 
-    def opened(self, args: Sequence[Any], raw: Any, *, decode: bool) -> tuple[Any, list[Opened]]:
+    def opened(self, args: Sequence[Any], raw: Any, *, decode: bool) -> tuple[Any, list[OpenedEnvelope]]:
         """A reply, read without decoding, as redis-py would give it without us; and what its envelopes held."""
-        found: list[Opened] = []
+        found: list[OpenedEnvelope] = []
         if command_name(args) == "MGET" and isinstance(raw, list):
             keys = _words(args)[1:]
             return [
@@ -116,7 +125,7 @@ class Envelopes:
             ], found
         return self._open(raw, found, decode), found
 
-    def _open(self, raw: Any, found: list[Opened], decode: bool) -> Any:
+    def _open(self, raw: Any, found: list[OpenedEnvelope], decode: bool) -> Any:
         if not isinstance(raw, bytes):
             return raw
         opened = open_envelope(raw)
@@ -145,7 +154,7 @@ class Envelopes:
             return {self.decoded(name, True): self.decoded(each, True) for name, each in value.items()}
         return value
 
-    def lineage(self, found: Sequence[Opened]) -> Lineage:
+    def lineage(self, found: Sequence[OpenedEnvelope]) -> Lineage:
         """What the values of these envelopes depend on (SHIM-14, SHIM-35)."""
         result = EMPTY
         for opened in found if self._lineage_in else ():

@@ -12,7 +12,7 @@ from antipode_redis.info import Replication
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ServerState:
     """One atomic look at a server: its place in replication, and the marks in its data."""
 
     replication: Replication
@@ -32,7 +32,7 @@ class Seen:
         return proved
 
 
-def judge(write_id: WriteId, seen: Seen) -> Visibility:
+def judge(write_id: WriteId, seen: ServerState) -> Visibility:
     """What one look proves of one write. Never by the offset of another history."""
     version = write_id.version
     if write_id.key or not isinstance(version, Ordered):

@@ -19,7 +19,7 @@ from antipode_redis.targets import (
 )
 
 
-class Met(NamedTuple):
+class MetConnection(NamedTuple):
     """A connection that a wrapped client has handed out, or will."""
 
     connection: weakref.ref[Any]
@@ -40,7 +40,7 @@ class Leads:
     def __init__(self) -> None:
         self._pools: dict[int, tuple[weakref.ref[Any], Any]] = {}
         """By who has them: a client may be given another one."""
-        self._met: dict[int, Met] = {}
+        self._met: dict[int, MetConnection] = {}
 
     def uses(self, client: Any, pool: Any) -> None:
         """Note that a client takes its connections from this pool from now on."""
@@ -56,7 +56,7 @@ class Leads:
         """Return whether it was met before."""
         return id(getattr(connection, "_conn", connection)) in self._met
 
-    def opened(self, connection: Any, pool: Any = None) -> Met | None:
+    def opened(self, connection: Any, pool: Any = None) -> MetConnection | None:
         """Note where a connection leads that is open, or will be by its words. None: Sentinels are asked for it.
 
         `pool`: what hands it out, where it was not met before. May resolve a name, of a class of the application's own.
@@ -69,7 +69,7 @@ class Leads:
         peer = reached_by(own)
         words = place_of(own) if peer is None or not is_plain(type(own)) else peer
         target = target_at(pool, own, peer)
-        found = met[place] = Met(weakref.ref(own, lambda _: met.pop(place, None)), pool, words, target)
+        found = met[place] = MetConnection(weakref.ref(own, lambda _: met.pop(place, None)), pool, words, target)
         return found
 
     def strangers(self, *, plain: bool) -> list[tuple[Any, Any]]:
@@ -113,7 +113,7 @@ class Leads:
     def _distinct(self) -> Iterable[Any]:
         return {id(pool): pool for _, pool in list(self._pools.values())}.values()
 
-    def _alive(self) -> Iterable[tuple[Met, Any]]:
+    def _alive(self) -> Iterable[tuple[MetConnection, Any]]:
         for each in list(self._met.values()):
             own = each.connection()
             if own is not None:

@@ -13,7 +13,7 @@ from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from antipode_redis.binding import Binding
-from antipode_redis.serving import Given, GivenAsync, server_of
+from antipode_redis.serving import AsyncServedConnection, ServedConnection, server_of
 
 _EARLY_S: Final = 0.01
 """A socket's clock may be so much early."""
@@ -26,7 +26,7 @@ class Late(Exception):
 class Line:
     """A blocking connection. What its methods return is a step (`antipode.both_ways`)."""
 
-    given: Any = Given
+    given: Any = ServedConnection
     pause: Any = staticmethod(time.sleep)
 
     def __init__(self, connection: Any, binding: Binding) -> None:
@@ -87,7 +87,7 @@ class Line:
 class AsyncLine(Line):
     """An asyncio connection."""
 
-    given = GivenAsync
+    given = AsyncServedConnection
     pause = staticmethod(asyncio.sleep)
 
     async def receive(self, *, raw: bool = False, until: float | None = None) -> Any:

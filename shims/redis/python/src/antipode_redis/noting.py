@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from antipode.shim import GONE, Changed, ReadValue, noting, value_digest
+from antipode.shim import GONE, KeyChange, ReadValue, noting, value_digest
 
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
@@ -60,7 +60,7 @@ def _tell(client: Any, call: WriteCall, commands: Sequence[Command]) -> None:
                 part.noted.changes(None)
         return
     values = _Values(client, call.binding)
-    changed: list[Changed] = []
+    changed: list[KeyChange] = []
     for args, reply in commands:
         kind = classify(args)
         if kind in {Kind.READ, Kind.OTHER}:
@@ -95,7 +95,7 @@ class _Values:
         self._store = binding.store.name
         self._encode = client.connection_pool.get_encoder().encode
 
-    def changed(self, args: Sequence[Any], reply: Any) -> Sequence[Changed] | None:
+    def changed(self, args: Sequence[Any], reply: Any) -> Sequence[KeyChange] | None:
         """Which keys a write changed; None where nobody knows."""
         name = command_name(args)
         if isinstance(reply, Exception):
@@ -114,17 +114,17 @@ class _Values:
             case "MSETNX":
                 return () if reply in (False, 0) else [self._to(key, value) for key, value in _pairs(args)]
             case "DEL" | "UNLINK":
-                return () if reply == 0 else [Changed(self._octets(key), GONE) for key in args[1:]]
+                return () if reply == 0 else [KeyChange(self._octets(key), GONE) for key in args[1:]]
             case "GETDEL":
-                return () if reply is None else [Changed(self._octets(args[1]), GONE)]
+                return () if reply is None else [KeyChange(self._octets(args[1]), GONE)]
             case "PERSIST":
                 return ()
         if name in _COUNTERS:
             known = type(reply) is int
-            return [self._to(args[1], str(reply))] if known else [Changed(self._octets(args[1]))]
-        return [Changed(self._octets(args[1]))] if name in _ONE_KEY else None
+            return [self._to(args[1], str(reply))] if known else [KeyChange(self._octets(args[1]))]
+        return [KeyChange(self._octets(args[1]))] if name in _ONE_KEY else None
 
-    def _set(self, args: Sequence[Any], reply: Any) -> Sequence[Changed]:
+    def _set(self, args: Sequence[Any], reply: Any) -> Sequence[KeyChange]:
         words = iter(_spelled(word) for word in args[3:])
         given = set()
         for word in words:
@@ -133,7 +133,7 @@ class _Values:
                 next(words, None)
         key = self._octets(args[1])
         if given - _EXPIRING - {"NX", "XX", "GET"} or ("GET" in given and given & {"NX", "XX"}):
-            return [Changed(key)]
+            return [KeyChange(key)]
         if given & {"NX", "XX"} and reply is None:
             return ()
         return [self._to(args[1], args[2], expires=bool(given & _EXPIRING))]
@@ -162,9 +162,9 @@ class _Values:
             return ReadValue(octets)  # a response callback of the application's own
         return ReadValue(octets, value_digest(self._store, octets, self._octets(value)))
 
-    def _to(self, key: Any, value: Any, *, expires: bool = False) -> Changed:
+    def _to(self, key: Any, value: Any, *, expires: bool = False) -> KeyChange:
         octets = self._octets(key)
-        return Changed(octets, value_digest(self._store, octets, self._octets(value)), expires)
+        return KeyChange(octets, value_digest(self._store, octets, self._octets(value)), expires)
 
     def _octets(self, value: Any) -> bytes:
         return bytes(self._encode(value))

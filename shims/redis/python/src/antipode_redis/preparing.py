@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from antipode import ConfigurationError
-from antipode.shim.administration import Step, Wanted
+from antipode.shim.administration import InitRequest, Step
 
 from antipode_redis import branch_rows, marks
 from antipode_redis.probe import RIGHTS
@@ -23,7 +23,7 @@ _TIMEOUT_S: Final = 5.0
 _NAMELESS: Final = "USER"
 
 
-def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
+def preparations(url: str, wanted: InitRequest) -> Sequence[Step]:
     """The right to read positions and to keep marks; Redis needs no schema. To be done at every server of the store."""
     target_of(url)  # raises where it is no address
     user = wanted.user

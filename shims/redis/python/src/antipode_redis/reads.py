@@ -19,11 +19,11 @@ from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import Kind, answers, blocks, classify, command_name
 from antipode_redis.info import Replication, parse
-from antipode_redis.judging import Seen, judge
+from antipode_redis.judging import ServerState, judge
 from antipode_redis.lines import Late, Line
 from antipode_redis.marks import position_of
 from antipode_redis.noting import values_of
-from antipode_redis.repeating import Command, Noticed, repetition
+from antipode_redis.repeating import AnsweringServer, Command, repetition
 
 _BACKOFF_S: Final = (0.001, 0.05)
 _INFO: Final = ("INFO", "replication")
@@ -53,11 +53,11 @@ class ReadCall(Read):
         self._is_past = False
         self._native = client
         self._commands: Sequence[Command] = ()
-        self.noticed: Noticed | None = None
+        self.noticed: AnsweringServer | None = None
         """What meets the connection of a read that is only followed, of a client with several servers."""
         if self.is_noted:
             self._commands = [(tuple(args), dict(options)) for args, options in commands]
-            self.noticed = Noticed(binding) if binding.server is None and binding.follows else None
+            self.noticed = AnsweringServer(binding) if binding.server is None and binding.follows else None
 
     @property
     def is_plain(self) -> bool:
@@ -123,7 +123,7 @@ class ReadCall(Read):
         self._is_past = True
         return self.refuses()
 
-    def judge(self, seen: Seen) -> Visibility | None:
+    def judge(self, seen: ServerState) -> Visibility | None:
         """What is missing at the connection's server; None where nothing is."""
         worst: Visibility | None = None
         for write_id in self.ids:
@@ -209,7 +209,7 @@ def _wait(line: Line, call: ReadCall, multi: bool) -> Steps[None]:
             return
 
 
-def _look(line: Line, call: ReadCall, multi: bool) -> Steps[Seen | None]:
+def _look(line: Line, call: ReadCall, multi: bool) -> Steps[ServerState | None]:
     """Where the connection's server is, with its marks; None (and `trouble`) where it refuses to say.
 
     `multi` is false on a connection that watches keys: a MULTI of ours would end the application's WATCH.
@@ -318,7 +318,7 @@ def _between(line: Line, call: ReadCall, trouble: Visibility | None, backoff: fl
     return min(backoff * 2, _BACKOFF_S[1]), True
 
 
-def _answer(values: list[Any], fields: list[str]) -> Seen | None:
+def _answer(values: list[Any], fields: list[str]) -> ServerState | None:
     """What the replies say; None where the server refuses to say where it is."""
     info = values[0]
     if isinstance(info, Exception):
@@ -327,14 +327,14 @@ def _answer(values: list[Any], fields: list[str]) -> Seen | None:
     if replication is None:
         return None
     if not fields:
-        return Seen(replication, {})
+        return ServerState(replication, {})
     marks = values[1] if len(values) > 1 else None
     if not isinstance(marks, list):
         if isinstance(marks, Exception) and not _unreadable(marks):
             return None
-        return Seen(replication, {}, marks_known=False, why_no_marks=f"its marks cannot be read ({marks})")
+        return ServerState(replication, {}, marks_known=False, why_no_marks=f"its marks cannot be read ({marks})")
     found = {name: position_of(value) for name, value in zip(fields, marks, strict=True)}
-    return Seen(replication, {name: at for name, at in found.items() if at is not None})
+    return ServerState(replication, {name: at for name, at in found.items() if at is not None})
 
 
 def _unreadable(error: Exception) -> bool:

@@ -12,7 +12,7 @@ from redis.client import NEVER_DECODE
 
 from antipode_redis.binding import Binding
 from antipode_redis.commands import command_name
-from antipode_redis.serving import Given, Hidden, server_of, shown, wire_read
+from antipode_redis.serving import HiddenField, ServedConnection, server_of, shown, wire_read
 from antipode_redis.targets import target_of
 
 _REPEATED: Final = """
@@ -29,7 +29,7 @@ _DECODING: Final = ("encoding", "encoding_errors", "decode_responses", "legacy_r
 Command = tuple[Sequence[Any], Mapping[str, Any]]
 
 
-class Noticed(Hidden):
+class AnsweringServer(HiddenField):
     """A followed read of a client with several servers: which one answered."""
 
     __slots__ = ("server",)
@@ -72,10 +72,10 @@ def _once_more(connection: Any, parser: redis.Redis, binding: Binding, args: Seq
     connection.send_command(*wire_read(binding, args))
     value = connection.read_response(disable_decoding=NEVER_DECODE in options or binding.opens(args))
     value = shown(binding, args, value, options, None)
-    return parser.parse_response(Given(value), args[0], **options)  # type: ignore[no-untyped-call]
+    return parser.parse_response(ServedConnection(value), args[0], **options)  # type: ignore[no-untyped-call]
 
 
 def notice(call: Any, connection: Any) -> None:
     """A read meets its connection."""
-    if type(call) is Noticed:
+    if type(call) is AnsweringServer:
         call.server = server_of(call.binding, connection)

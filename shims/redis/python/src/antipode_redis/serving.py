@@ -25,7 +25,7 @@ PASSED: Final = object()
 """The record of a call that came by the wrapped client, and of which there is nothing to do."""
 
 
-class ByHand:
+class HandTransaction:
     """MULTI, EXEC, DISCARD or RESET, sent by the application itself."""
 
     __slots__ = ("binding", "name", "wait")
@@ -70,7 +70,7 @@ class ByHand:
             self.wait.check()
 
 
-class Hidden:
+class HiddenField:
     """A read of a hash, out of whose reply our own field is to be left."""
 
     __slots__ = ("binding",)
@@ -79,7 +79,7 @@ class Hidden:
         self.binding = binding
 
 
-class Given:
+class ServedConnection:
     """Stands for a connection whose reply has been read: redis-py's own parsing goes on from there."""
 
     def __init__(self, value: Any) -> None:
@@ -92,12 +92,12 @@ class Given:
         return self._value
 
 
-class GivenAsync(Given):
+class AsyncServedConnection(ServedConnection):
     """The same, for asyncio."""
 
     async def read_response(self, *_: Any, **__: Any) -> Any:
         """The reply; raises it where it is an error."""
-        return Given.read_response(self)
+        return ServedConnection.read_response(self)
 
 
 def server_of(binding: Binding, connection: Any) -> Server | None:
@@ -129,9 +129,11 @@ def text_beside(call: WriteCall | None) -> str:
     return "" if call is None else text_at_rest(call.lineage_beside(), call.binding.options.lineage_out)
 
 
-def hidden(binding: Binding, args: Sequence[Any]) -> Hidden | None:
+def hidden(binding: Binding, args: Sequence[Any]) -> HiddenField | None:
     """What a plain read needs where its reply is not what the application is to get."""
-    return Hidden(binding) if (binding.rests and command_name(args) in field.READS) or binding.opens(args) else None
+    return (
+        HiddenField(binding) if (binding.rests and command_name(args) in field.READS) or binding.opens(args) else None
+    )
 
 
 def wire_read(binding: Binding, args: Sequence[Any]) -> Sequence[Any]:
@@ -158,7 +160,7 @@ def without_lineage(binding: Binding, args: Sequence[Any], options: Any) -> Sequ
     if binding.envelopes is not None:
         args = with_lineage(binding, None, args)
         if binding.opens(args):
-            options[CALL] = Hidden(binding)
+            options[CALL] = HiddenField(binding)
     return args
 
 

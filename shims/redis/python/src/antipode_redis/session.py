@@ -11,7 +11,7 @@ from typing import Any, Final
 from redis.exceptions import RedisError, ResponseError
 
 from antipode_redis.info import QUESTION, Replication, parse
-from antipode_redis.judging import Seen
+from antipode_redis.judging import ServerState
 from antipode_redis.marks import position_of
 from antipode_redis.resp import Push, Reader, ServerError, pack
 from antipode_redis.targets import Target
@@ -95,7 +95,7 @@ class Session:
         self.hello.setdefault("version", words.get("redis_version", ""))
         return words.get("run_id", "")
 
-    def look(self, epochs: Sequence[str], key: str) -> Seen:
+    def look(self, epochs: Sequence[str], key: str) -> ServerState:
         """Where the server is, and what its marks say of these epochs, in one atomic step.
 
         Two commands alone would not do: a resync can replace the data between them, under a live connection.
@@ -115,14 +115,14 @@ class Session:
             self.on_change()  # the engine says when it is asked for (BAR-66)
         return seen
 
-    def _look_once(self, epochs: Sequence[str], key: str) -> Seen:
+    def _look_once(self, epochs: Sequence[str], key: str) -> ServerState:
         foreign = [epoch for epoch in epochs if epoch != self._epoch]
         if not foreign:
             reply = self.ask(QUESTION)[0]
             if isinstance(reply, ServerError):
                 raise reply
             # INFO is answered while other data are being loaded, and then still names the former parent.
-            return Seen(parse(reply)._replace(before="", before_end=0), {})
+            return ServerState(parse(reply)._replace(before="", before_end=0), {})
         fields = [self._epoch or "-", *foreign]
         replies = self.ask(_MULTI, QUESTION, pack("HMGET", key, *fields), _EXEC)
         asked, refused = replies[1], replies[2]
@@ -135,7 +135,7 @@ class Session:
                 raise info
             if isinstance(values, list):
                 found = {field: position_of(value) for field, value in zip(fields, values, strict=True)}
-                return Seen(parse(info), {field: at for field, at in found.items() if at is not None})
+                return ServerState(parse(info), {field: at for field, at in found.items() if at is not None})
             refused = values
         if isinstance(refused, ServerError) and refused.code not in _UNREADABLE:
             raise refused  # LOADING: its data are being replaced, and what it says of its history is of before
@@ -149,7 +149,7 @@ class Session:
             raise error
         if b"\nloading:1" in whole[1]:
             raise ServerError("LOADING its data are being replaced")
-        return Seen(parse(whole[0]), {}, marks_known=False, why_no_marks=f"its marks cannot be read ({refused})")
+        return ServerState(parse(whole[0]), {}, marks_known=False, why_no_marks=f"its marks cannot be read ({refused})")
 
     def replication(self) -> Replication:
         """Where the server is; raises ServerError where it refuses to say."""

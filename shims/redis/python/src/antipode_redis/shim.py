@@ -74,14 +74,14 @@ class RedisShim(Shim, BranchTable):
     def close_branch(self, branch: str, text: str, life: float) -> bool:
         return self._rows.run(lambda session: branch_rows.close(session, branch, text, life))
 
-    def watch(self, server: Server, on_change: Callable[[], None]) -> _Tracking:
+    def watch(self, server: Server, on_change: Callable[[], None]) -> _TrackingWatch:
         session = self._session(server)
         session.on_reset, session.on_change = server.reset, on_change
         try:
             session.track()
         except ServerError as error:
             raise NotImplementedError(f"client-side tracking is not to be had there ({error})") from error
-        return _Tracking(session, on_change)
+        return _TrackingWatch(session, on_change)
 
     def renew(self, server: Server) -> Session:
         return Session(target_of(server.target), server.ask_timeout)
@@ -117,7 +117,7 @@ class RedisShim(Shim, BranchTable):
     preparations = staticmethod(preparing.preparations)
 
 
-class _Tracking:
+class _TrackingWatch:
     """A live push channel: the session that `visible` asks on, too."""
 
     def __init__(self, session: Session, on_change: Callable[[], None]) -> None:

@@ -18,7 +18,7 @@ from opentelemetry import context as otel
 
 from antipode_s3 import metadata
 from antipode_s3.binding import Binding
-from antipode_s3.outcome import Versioned, failed, key_of, octets, outgoing
+from antipode_s3.outcome import PendingVersion, failed, key_of, octets, outgoing
 
 _CARRIED: Final = (
     "CacheControl",
@@ -57,7 +57,7 @@ def copy(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
         return _blind(client, binding, operation, params)
     beside = outgoing(binding) | _depends(client, source, binding)
     replaces = params.get("MetadataDirective") == "REPLACE"
-    version = Versioned(binding, key, params.get("Metadata") if replaces else source.metadata, beside=beside)
+    version = PendingVersion(binding, key, params.get("Metadata") if replaces else source.metadata, beside=beside)
     changed = dict(params)
     if version.metadata is not None:
         changed["CopySource"] = source.bound

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from antipode import ConfigurationError
-from antipode.shim.administration import EpochRecord, Finding, Level, Step, Wanted
+from antipode.shim.administration import EpochRecord, Finding, InitRequest, Level, Step
 from antipode.shim.aws import code_of, status_of
 from botocore.exceptions import ClientError
 
@@ -110,7 +110,7 @@ def _of_lifecycle(client: Any, place: Target) -> Iterator[Finding]:
         )
 
 
-def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
+def preparations(url: str, wanted: InitRequest) -> Sequence[Step]:
     """Versioning, the user's rights, and replication; S3 needs no schema."""
     place = target_of(url)
     if unknown := set(wanted.options) - set(OPTIONS):

@@ -29,7 +29,7 @@ _DEEP_S: Final = (0.2, 2.0)
 """Between two looks through the versions that are not current, while the current one stays."""
 
 
-class Current(NamedTuple):
+class CurrentVersion(NamedTuple):
     """The version that readers of a key get."""
 
     there: bool
@@ -74,7 +74,7 @@ class Bucket:
 
     # Questions
 
-    def current(self, key: str) -> Current:
+    def current(self, key: str) -> CurrentVersion:
         """What readers of this key get now."""
         self.requests += 1
         try:
@@ -85,11 +85,11 @@ class Bucket:
                 raise
             headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
             marker = headers.get("x-amz-delete-marker") == "true"
-            return Current(False, None, headers.get("x-amz-version-id", ""), marker)
+            return CurrentVersion(False, None, headers.get("x-amz-version-id", ""), marker)
         version = answer.get("VersionId", "")
         own = metadata.read(answer.get("Metadata")).version
         self._know(key, version, own)
-        return Current(True, own, version)
+        return CurrentVersion(True, own, version)
 
     def has(self, key: str, version: str) -> bool:
         """Whether this very version, or delete marker, is there."""

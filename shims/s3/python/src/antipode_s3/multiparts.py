@@ -21,7 +21,7 @@ from antipode.shim import Write, events, seconds_of
 
 from antipode_s3.binding import Binding
 from antipode_s3.copies import is_copy
-from antipode_s3.outcome import Versioned, failed, key_of, outgoing
+from antipode_s3.outcome import PendingVersion, failed, key_of, outgoing
 
 _MOST: Final = 10_000
 _LONGEST_S: Final = 6 * 86400.0
@@ -30,7 +30,7 @@ _LONGEST_S: Final = 6 * 86400.0
 
 @dataclass(slots=True)
 class _Upload:
-    version: Versioned
+    version: PendingVersion
     write: Write
     """Pending in the scope that created the upload."""
 
@@ -49,7 +49,7 @@ def create(client: Any, binding: Binding, operation: str, params: dict[str, Any]
     if not client._antipode_managed or is_copy():  # nobody has looked at a copy's source
         beside = beside.marked_incomplete(binding.store.name)
         events.on_lineage_incomplete("multipart", binding.store.name)
-    version = Versioned(binding, key, params.get("Metadata"), beside=beside, apart=True)
+    version = PendingVersion(binding, key, params.get("Metadata"), beside=beside, apart=True)
     write = binding.store.begin(key)
     changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
     # Whatever became of it: an upload that is never completed changes nothing.

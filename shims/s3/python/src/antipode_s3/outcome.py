@@ -36,7 +36,7 @@ def octets(key: Any) -> bytes:
     return str(key).encode("utf-8", "surrogateescape")
 
 
-class Versioned:
+class PendingVersion:
     """A version that is about to be made: its counter, and the metadata that carries it."""
 
     def __init__(

@@ -19,7 +19,7 @@ _WRONG_REGION: Final = frozenset(
 _NOT_THERE: Final = frozenset({"ReplicationConfigurationNotFoundError", "NoSuchReplicationConfiguration"})
 
 
-class Unavailable(OSError):
+class UnavailableError(OSError):
     """The server answers that it cannot answer now: it starts, or has too much to do."""
 
 
@@ -59,7 +59,7 @@ def enable_versioning(bucket: str) -> str:
 def raise_unavailable(error: ClientError) -> None:
     """Raises Unavailable where the server says that it cannot answer now."""
     if status_of(error) >= 500 or code_of(error) in ("SlowDown", "XMinioServerNotInitialized", "RequestTimeout"):
-        raise Unavailable(f"{code_of(error)} ({status_of(error)})") from error
+        raise UnavailableError(f"{code_of(error)} ({status_of(error)})") from error
 
 
 def probe(client: Any, bucket: str, address: str, *, reads: bool) -> Facts:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from antipode.shim import THERE, Changed, Read
+from antipode.shim import THERE, KeyChange, Read
 
 from antipode_s3 import copies, deletes, multiparts
 from antipode_s3.binding import Binding
 from antipode_s3.operations import UNVERSIONED
-from antipode_s3.outcome import Versioned, failed, key_of
+from antipode_s3.outcome import PendingVersion, failed, key_of
 
 
 def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
@@ -22,10 +22,10 @@ def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) ->
 
 def _put(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     key = key_of(params)
-    version = Versioned(binding, key, params.get("Metadata"))
+    version = PendingVersion(binding, key, params.get("Metadata"))
     write = binding.store.begin(key)
     if write.noted is not None:
-        write.noted.changes([Changed(key, THERE)])
+        write.noted.changes([KeyChange(key, THERE)])
     changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
     answer = client._antipode_attempt(operation, changed, partial(version.failed, write))
     version.record(write, answer)

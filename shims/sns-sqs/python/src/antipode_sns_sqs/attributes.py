@@ -22,7 +22,7 @@ _MARK: Final = "mark="
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedLineage:
     """What a message carries of ours."""
 
     headers: Mapping[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ def with_mark(text: str, mark: str) -> str:
     return f"{text};{_MARK}{mark}"
 
 
-def carried(message: Any) -> Carried:
+def carried(message: Any) -> CarriedLineage:
     """What a received message carries: as boto3's client or resource gives it, or a record of a Lambda event.
 
     First its own attributes (sent to the queue, or delivered raw), else those inside the JSON that SNS has made.
@@ -52,12 +52,12 @@ def carried(message: Any) -> Carried:
     if not isinstance(message, Mapping):  # a Message of the resource
         attributes, body = getattr(message, "message_attributes", None), getattr(message, "body", None)
     elif isinstance(message.get("Sns"), Mapping):  # a Lambda that SNS calls itself
-        return Carried(_values(message["Sns"].get("MessageAttributes")))
+        return CarriedLineage(_values(message["Sns"].get("MessageAttributes")))
     else:
         attributes = message.get("MessageAttributes") or message.get("messageAttributes")
         body = message.get("Body", message.get("body"))
     found = _values(attributes)
-    return Carried(found or _values(_wrapped(body)))
+    return CarriedLineage(found or _values(_wrapped(body)))
 
 
 def _wrapped(body: Any) -> Any:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from antipode import ConfigurationError, Mode, Redeliver, Scope, message_scope
-from antipode.shim import Recent
+from antipode.shim import BoundedMap
 from antipode.shim.queue_messages import (
     MessageDelivery,
     delivered,
@@ -19,7 +19,7 @@ from antipode.shim.queue_messages import (
 )
 from botocore.exceptions import BotoCoreError, ClientError
 
-from antipode_sns_sqs.attributes import ATTRIBUTE, Carried, carried
+from antipode_sns_sqs.attributes import ATTRIBUTE, CarriedLineage, carried
 from antipode_sns_sqs.options import Binding
 
 _log: Final = logging.getLogger("antipode")
@@ -34,9 +34,9 @@ class Receipt(NamedTuple):
     queue_url: str
 
 
-_receipts: Final[Recent[str, Receipt]] = Recent(10_000)
+_receipts: Final[BoundedMap[str, Receipt]] = BoundedMap(10_000)
 """By receipt handle: `scope_of(message)` finds its queue by it."""
-_returning: Final[Recent[str, bool]] = Recent(10_000)
+_returning: Final[BoundedMap[str, bool]] = BoundedMap(10_000)
 """By receipt handle: messages that go back, or have."""
 _open: Final[dict[str, MessageDelivery]] = {}
 """By receipt handle: messages whose scopes are open."""
@@ -113,7 +113,7 @@ def scope_of(message: Any, *, client: Any = None, queue_url: str | None = None) 
 
 
 @contextmanager
-def _message(receipt: Receipt, handle: str | None, found: Carried) -> Iterator[Scope]:
+def _message(receipt: Receipt, handle: str | None, found: CarriedLineage) -> Iterator[Scope]:
     """The scope of one message whose client is known. Redeliver out of the block gives the message back."""
     binding: Binding = receipt.client._antipode
     known = handle is not None and bool(receipt.queue_url)
@@ -142,7 +142,7 @@ def _handle(message: Any) -> str | None:
     return handle if isinstance(handle, str) else None
 
 
-def _note(binding: Binding, scope: Scope, found: Carried) -> None:
+def _note(binding: Binding, scope: Scope, found: CarriedLineage) -> None:
     """What the message's coming itself proves, and what its lack of a lineage says."""
     store = binding.store
     if store.mode is Mode.OFF:

@@ -15,7 +15,7 @@ class TapRefusedError(tap.TapRefusedError):
         self.cure = cure
 
 
-class Unavailable(OSError):
+class UnavailableError(OSError):
     """The service answers that it cannot answer now."""
 
 

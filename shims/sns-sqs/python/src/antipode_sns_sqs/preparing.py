@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
-from antipode.shim.administration import Step, Wanted
+from antipode.shim.administration import InitRequest, Step
 from antipode.shim.aws import own_config, own_session
 
 from antipode_sns_sqs.declaring import RETENTION_S, declare_tap
@@ -25,7 +25,7 @@ _TIMEOUT_S: Final = 5.0
 _NAMELESS: Final = "USER"
 
 
-def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
+def preparations(url: str, wanted: InitRequest) -> Sequence[Step]:
     """A tap in the region that waits, and the right to read it; nothing without `track=True`."""
     tap = Tap.of(url)
     steps = []

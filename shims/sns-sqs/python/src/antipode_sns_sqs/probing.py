@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 from antipode.shim.aws import status_of
 from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError
 
-from antipode_sns_sqs.errors import TapRefusedError, Unavailable, code_of
+from antipode_sns_sqs.errors import TapRefusedError, UnavailableError, code_of
 from antipode_sns_sqs.tap import Tap
 
 TAG: Final = "antipode"
@@ -57,7 +57,7 @@ def raise_refused(tap: Tap, error: ClientError) -> NoReturn:
     """What SQS's refusal means, and what to do about it."""
     code = code_of(error)
     if status_of(error) >= 500 or code in ("ThrottlingException", "RequestThrottled"):
-        raise Unavailable(str(error)) from error
+        raise UnavailableError(str(error)) from error
     if code in _NOT_THERE:
         raise TapRefusedError(
             f"there is no queue {tap.queue}",

@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from antipode import Opaque
-from antipode.shim import Recent, Write, display
+from antipode.shim import BoundedMap, Write, display
 
 from antipode_sns_sqs.options import Binding
 from antipode_sns_sqs.stamping import Room, Stamp, stamp
@@ -76,7 +76,7 @@ class _Form(ABC):
         texts = (self.shape.body, "Subject")
         return Room.of(self.shape.limits, [(entry, texts) for entry in entries])
 
-    def _stamp(self, binding: Binding, entry: Mapping[str, Any], key: str, room: Room) -> _Sent:
+    def _stamp(self, binding: Binding, entry: Mapping[str, Any], key: str, room: Room) -> _SentMessage:
         """An entry as it leaves, with a mark of its own where messages are tracked."""
         store = binding.store
         mark = None
@@ -85,7 +85,7 @@ class _Form(ABC):
         own = None if mark is None else store.write_id(key, Opaque(mark))
         topic = f"topic {display.shown(key)}" if self.shape is SNS else ""
         made = stamp(binding, entry, room, own, mark, topic)
-        return _Sent(binding, self.shape, key, made, mark)
+        return _SentMessage(binding, self.shape, key, made, mark)
 
 
 class One(_Form):
@@ -101,7 +101,7 @@ class One(_Form):
         return answer
 
 
-class Many(_Form):
+class BatchPublish(_Form):
     """`publish_batch`, `send_message_batch`: each message of a batch has its own attribute, and its own outcome."""
 
     def __init__(self, shape: _Shape, entries: str) -> None:
@@ -136,13 +136,13 @@ class Many(_Form):
 
 FORMS: Final[Mapping[str, _Form]] = {
     "Publish": One(SNS),
-    "PublishBatch": Many(SNS, "PublishBatchRequestEntries"),
+    "PublishBatch": BatchPublish(SNS, "PublishBatchRequestEntries"),
     "SendMessage": One(SQS),
-    "SendMessageBatch": Many(SQS, "Entries"),
+    "SendMessageBatch": BatchPublish(SQS, "Entries"),
 }
 
 
-class _Sent:
+class _SentMessage:
     """One message on its way; where it is tracked, a write."""
 
     def __init__(self, binding: Binding, shape: _Shape, key: str, made: Stamp, mark: str | None) -> None:
@@ -184,7 +184,7 @@ class _Sent:
 
 # FIFO: what is sent again within five minutes is taken and not delivered, so that its own mark would never arrive.
 
-_twins: Final[Recent[str, tuple[str, float]]] = Recent(10_000)
+_twins: Final[BoundedMap[str, tuple[str, float]]] = BoundedMap(10_000)
 
 
 def _twin(key: str, body: str, entry: Mapping[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ from antipode.shim.tap import TapMemory
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_sns_sqs.attributes import ATTRIBUTE, carried
-from antipode_sns_sqs.errors import TapRefusedError, Unavailable
+from antipode_sns_sqs.errors import TapRefusedError, UnavailableError
 from antipode_sns_sqs.probing import check_tap, grant, raise_refused, words_of
 from antipode_sns_sqs.tap import Tap
 
@@ -156,7 +156,7 @@ class TapReader:
         except ClientError as error:  # they come again, and are the same
             try:
                 raise_refused(self._tap, error)
-            except (TapRefusedError, Unavailable) as refused:
+            except (TapRefusedError, UnavailableError) as refused:
                 logs.warn(
                     f"delete {self._tap.address}",
                     f"what was read from the tap {self._tap.address} cannot be deleted, and is read again: {refused} "

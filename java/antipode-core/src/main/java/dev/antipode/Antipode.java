@@ -3,7 +3,7 @@ package dev.antipode;
 import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.internal.engine.Barriers;
 import dev.antipode.internal.engine.Fallback;
-import dev.antipode.internal.scope.Carrying;
+import dev.antipode.internal.scope.ContextTransfer;
 import dev.antipode.internal.scope.CarryingExecutor;
 import dev.antipode.internal.scope.ScopeLog;
 import dev.antipode.internal.store.Registry;
@@ -96,21 +96,21 @@ public final class Antipode {
   }
 
   /** Takes a write, and all that it covers, out of the current scope; see {@link LineageScope#remove(WriteId)}. */
-  public static Removed remove(WriteId id) {
+  public static Removal remove(WriteId id) {
     LineageScope current = LineageScope.current();
-    return current == null ? Removed.NOTHING : current.remove(id);
+    return current == null ? Removal.NOTHING : current.remove(id);
   }
 
   /** Takes out what a lineage covers. */
-  public static Removed remove(Lineage lineage) {
+  public static Removal remove(Lineage lineage) {
     LineageScope current = LineageScope.current();
-    return current == null ? Removed.NOTHING : current.remove(lineage);
+    return current == null ? Removal.NOTHING : current.remove(lineage);
   }
 
   /** Takes out a whole store, with its mark of incompleteness. */
-  public static Removed remove(String store) {
+  public static Removal remove(String store) {
     LineageScope current = LineageScope.current();
-    return current == null ? Removed.NOTHING : current.remove(store);
+    return current == null ? Removal.NOTHING : current.remove(store);
   }
 
   /** The application vouches that nothing is missing: every mark of incompleteness goes (LIN-23). */
@@ -242,12 +242,12 @@ public final class Antipode {
    * until the work has run once.
    */
   public static Runnable carry(Runnable work) {
-    return Carrying.of(work);
+    return ContextTransfer.of(work);
   }
 
   /** The same for work with a result. */
   public static <T> Callable<T> carry(Callable<T> work) {
-    Carrying carrying = new Carrying();
+    ContextTransfer carrying = new ContextTransfer();
     return () -> {
       try (var in = carrying.enter()) {
         return work.call();
@@ -257,7 +257,7 @@ public final class Antipode {
 
   /** The same for a function: a stage of a {@link java.util.concurrent.CompletableFuture}. */
   public static <T, R> Function<T, R> carry(Function<T, R> work) {
-    Carrying carrying = new Carrying();
+    ContextTransfer carrying = new ContextTransfer();
     return value -> {
       try (var in = carrying.enter()) {
         return work.apply(value);

@@ -289,12 +289,12 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
   }
 
   /** Takes a write out, and all that it covers; it holds for the scope: a response does not bring it back (LIN-21). */
-  public Removed remove(WriteId id) {
+  public Removal remove(WriteId id) {
     return remove(Lineage.of(id));
   }
 
   /** Takes out what a lineage covers, likewise. */
-  public Removed remove(Lineage what) {
+  public Removal remove(Lineage what) {
     Lineage after;
     Lineage taken;
     synchronized (lock) {
@@ -303,18 +303,18 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed, 
       lineage = after;
       removals.add(taken.union(what.beyond(Lineage.EMPTY)));
     }
-    return new Removed(taken, what.ids().stream().filter(after::covers).toList());
+    return new Removal(taken, what.ids().stream().filter(after::covers).toList());
   }
 
   /** Takes a whole store out, positions and its mark of incompleteness included, likewise (LIN-22). */
-  public Removed remove(String store) {
+  public Removal remove(String store) {
     synchronized (lock) {
       Lineage after = lineage.without(store);
       Lineage taken = lineage.beyond(after);
       lineage = after;
       removals.add(taken);
       removals.addStore(store);
-      return new Removed(taken, List.of());
+      return new Removal(taken, List.of());
     }
   }
 

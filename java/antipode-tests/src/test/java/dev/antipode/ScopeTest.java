@@ -178,7 +178,7 @@ class ScopeTest {
   @Test
   void serializeOutsideAScopeIsAnError() {
     assertThatThrownBy(Antipode::serialize).isInstanceOf(ConfigurationException.class).hasMessageContaining("outside");
-    assertThat(Antipode.remove("posts")).isEqualTo(Removed.NOTHING);
+    assertThat(Antipode.remove("posts")).isEqualTo(Removal.NOTHING);
   }
 
   /** SCOPE-11: what carries OpenTelemetry's Context carries the scope. */
@@ -223,10 +223,10 @@ class ScopeTest {
   void removeSaysWhatItTookAndWhatIsStillCovered() {
     WriteId cat = new WriteId("img", "cat", new Opaque("m"));
     try (LineageScope scope = Antipode.scope(Lineage.of(at(9), cat))) {
-      Removed taken = Antipode.remove(cat);
+      Removal taken = Antipode.remove(cat);
       assertThat(taken.lineage().ids()).containsExactly(cat);
       assertThat(taken.stillCovered()).isEmpty();
-      Removed covered = Antipode.remove(at(4));
+      Removal covered = Antipode.remove(at(4));
       assertThat(covered.lineage().isEmpty()).isTrue();
       assertThat(covered.stillCovered()).containsExactly(at(4));
       assertThat(text()).isEqualTo("1~posts..e.9");
@@ -253,7 +253,7 @@ class ScopeTest {
   @Test
   void removingALineageFiltersWhatItCovers() {
     try (LineageScope scope = Antipode.scope(Lineage.of(at(5), at(3, "acl")))) {
-      Removed taken = Antipode.remove(Lineage.of(at(7), at(1, "acl")));
+      Removal taken = Antipode.remove(Lineage.of(at(7), at(1, "acl")));
       assertThat(taken.lineage()).isEqualTo(Lineage.of(at(5)));
       assertThat(taken.stillCovered()).containsExactly(at(1, "acl"));
       scope.merge(Lineage.of(at(6)));

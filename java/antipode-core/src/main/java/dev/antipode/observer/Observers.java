@@ -57,7 +57,7 @@ public final class Observers {
 
   private static void use(List<Observer> all) {
     observers = all;
-    events = all.size() == 1 ? all.get(0) : new All(all);
+    events = all.size() == 1 ? all.get(0) : new AllObservers(all);
   }
 
   /** Return the observers that jars name; one that cannot be loaded is said, and left out. */
@@ -76,7 +76,7 @@ public final class Observers {
   }
 
   /** Two who are told what becomes of a read. */
-  private record Both(ReadObserver one, ReadObserver other) implements ReadObserver {
+  private record BothReads(ReadObserver one, ReadObserver other) implements ReadObserver {
     @Override
     public void returned(ReadReply reply, WriteId covers) {
       one.returned(reply, covers);
@@ -91,7 +91,7 @@ public final class Observers {
   }
 
   /** Every observer, as one. */
-  private record All(List<Observer> observers) implements Observer {
+  private record AllObservers(List<Observer> observers) implements Observer {
     private void tell(Consumer<Observer> event) {
       observers.forEach(event);
     }
@@ -156,7 +156,7 @@ public final class Observers {
       ReadObserver all = null;
       for (Observer each : observers) {
         ReadObserver own = each.observeRead(scope, store, lineage, keys, isSure);
-        all = all == null || own == null ? (own == null ? all : own) : new Both(all, own);
+        all = all == null || own == null ? (own == null ? all : own) : new BothReads(all, own);
       }
       return all;
     }

@@ -7,7 +7,7 @@ import java.util.List;
 /** Who is told what becomes of one write: at most one of {@code done}, {@code unknown} and {@code notDone} ends it. */
 public interface WriteObserver {
   /** Note what it does to which keys, in their order; nothing where it changes none. Null: nobody knows. */
-  void changes(List<Changed> keys);
+  void changes(List<KeyChange> keys);
 
   /**
    * Note that it has happened.

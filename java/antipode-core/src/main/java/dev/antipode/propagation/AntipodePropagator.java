@@ -5,7 +5,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.ScopeKind;
 import dev.antipode.Trust;
 import dev.antipode.internal.base.AnyOpenTelemetry;
-import dev.antipode.internal.propagation.Exchange;
+import dev.antipode.internal.propagation.Gate;
 import dev.antipode.internal.trust.Decision;
 import dev.antipode.internal.trust.Direction;
 import dev.antipode.internal.trust.Judgement;
@@ -84,7 +84,7 @@ public final class AntipodePropagator implements TextMapPropagator {
       // Some propagators begin with an empty Context: the scope of our filter must not fall out of it.
       return LineageScope.in(context) == running ? context : running.storeInContext(context);
     }
-    Carriers.Arrived came = Carriers.read(linesOf(carrier, getter));
+    Carriers.InboundHeaders came = Carriers.read(linesOf(carrier, getter));
     if (!came.hasLineage()) {
       return context;
     }
@@ -94,7 +94,7 @@ public final class AntipodePropagator implements TextMapPropagator {
     }
     Instant now = Instant.now();
     Decision caller = Judgement.responseOut(Caller.of(null, List.of()), trust);
-    Exchange.Taken taken = Exchange.take(
+    Gate.ReceivedLineage taken = Gate.take(
         came,
         text -> Judgement.requestIn(caller, text, trust, now),
         Direction.REQUEST_IN,
@@ -172,9 +172,9 @@ public final class AntipodePropagator implements TextMapPropagator {
     LineageScope scope = LineageScope.in(context);
     if (trust.trust() == Trust.ALL && !trust.edge()) {
       Lineage lineage = scope == null
-          ? Exchange.leavingOutside(Direction.REQUEST_OUT)
-          : Exchange.leavingWithCall(scope, "");
-      return Exchange.give(lineage, trust, Direction.REQUEST_OUT, scope);
+          ? Gate.leavingOutside(Direction.REQUEST_OUT)
+          : Gate.leavingWithCall(scope, "");
+      return Gate.give(lineage, trust, Direction.REQUEST_OUT, scope);
     }
     if (scope != null && scope.lineage().hasContent() && trust.trust() != Trust.NONE) {
       Logs.warn(

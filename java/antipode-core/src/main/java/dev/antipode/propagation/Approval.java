@@ -2,7 +2,7 @@ package dev.antipode.propagation;
 
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
-import dev.antipode.internal.propagation.Exchange;
+import dev.antipode.internal.propagation.Gate;
 import dev.antipode.internal.trust.Decision;
 import dev.antipode.internal.trust.Direction;
 import dev.antipode.internal.trust.Judgement;
@@ -44,9 +44,9 @@ record Approval(String text, boolean written) {
     Decision decision = Judgement.requestOut(host, trust);
     if (decision.accepted()) {
       Lineage lineage = scope == null
-          ? Exchange.leavingOutside(Direction.REQUEST_OUT)
-          : Exchange.leavingWithCall(scope, host);
-      text = Exchange.give(lineage, trust, Direction.REQUEST_OUT, scope);
+          ? Gate.leavingOutside(Direction.REQUEST_OUT)
+          : Gate.leavingWithCall(scope, host);
+      text = Gate.give(lineage, trust, Direction.REQUEST_OUT, scope);
     } else if (scope != null && scope.lineage().hasContent()) {
       TrustLog.report(decision, Direction.REQUEST_OUT, "");
     }

@@ -1,7 +1,7 @@
 package dev.antipode.propagation;
 
 import dev.antipode.internal.model.WireForm;
-import dev.antipode.internal.propagation.Exchange;
+import dev.antipode.internal.propagation.Gate;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -48,9 +48,9 @@ public final class Carriers {
    * @param isCut whether more came than is read (WIRE-40)
    * @param forwarded the forwarding headers beside them
    */
-  public record Arrived(List<String> texts, boolean isCut, List<Header> forwarded) {
+  public record InboundHeaders(List<String> texts, boolean isCut, List<Header> forwarded) {
     /** No header of ours. */
-    public static final Arrived NOTHING = new Arrived(List.of(), false, List.of());
+    public static final InboundHeaders NOTHING = new InboundHeaders(List.of(), false, List.of());
 
     /** Return whether a lineage came at all. */
     public boolean hasLineage() {
@@ -71,14 +71,14 @@ public final class Carriers {
       boolean jaeger = false;
       for (String field : fields) {
         baggage |= field.equalsIgnoreCase(BAGGAGE_HEADER);
-        jaeger |= field.equalsIgnoreCase(Exchange.JAEGER_TRACE);
+        jaeger |= field.equalsIgnoreCase(Gate.JAEGER_TRACE);
       }
       return new Formats(baggage, jaeger);
     }
   }
 
   /** Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5). */
-  public static Arrived read(Iterable<Header> headers) {
+  public static InboundHeaders read(Iterable<Header> headers) {
     Map<String, List<String>> carriers = new HashMap<>();
     List<Header> forwarded = new ArrayList<>();
     for (Header header : headers) {
@@ -97,11 +97,11 @@ public final class Carriers {
       }
     }
     if (carriers.isEmpty() && forwarded.isEmpty()) {
-      return Arrived.NOTHING;
+      return InboundHeaders.NOTHING;
     }
     Receipt receipt = new Receipt();
     ALL.forEach(name -> receipt.unwrap(carriers.getOrDefault(name, List.of())));
-    return new Arrived(List.copyOf(receipt.texts), receipt.isCut, List.copyOf(forwarded));
+    return new InboundHeaders(List.copyOf(receipt.texts), receipt.isCut, List.copyOf(forwarded));
   }
 
   /**
@@ -109,10 +109,10 @@ public final class Carriers {
    * (WIRE-28), each once. Empty items are left out; values that hold nothing else give one empty text, which nobody can read
    * (WIRE-30).
    */
-  public static Arrived unwrap(Iterable<String> values) {
+  public static InboundHeaders unwrap(Iterable<String> values) {
     Receipt receipt = new Receipt();
     receipt.unwrap(values);
-    return new Arrived(List.copyOf(receipt.texts), receipt.isCut, List.of());
+    return new InboundHeaders(List.copyOf(receipt.texts), receipt.isCut, List.of());
   }
 
   /** Texts as they come, within the bounds of one receipt: what lies beyond is not read (WIRE-40, WIRE-42). */
@@ -244,7 +244,7 @@ public final class Carriers {
         own = null;
       }
     }
-    if (text != null && (formats.jaeger() || get.apply(Exchange.JAEGER_TRACE) != null)) {
+    if (text != null && (formats.jaeger() || get.apply(Gate.JAEGER_TRACE) != null)) {
       changes.put(JAEGER_HEADER, text);
       own = formats.baggage() ? own : null;
     } else if (get.apply(JAEGER_HEADER) != null) {

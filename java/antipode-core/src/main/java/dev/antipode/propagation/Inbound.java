@@ -5,14 +5,14 @@ import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
 import dev.antipode.internal.base.ProcessSettings;
-import dev.antipode.internal.propagation.Exchange;
+import dev.antipode.internal.propagation.Gate;
 import dev.antipode.internal.trust.Decision;
 import dev.antipode.internal.trust.Direction;
 import dev.antipode.internal.trust.Judgement;
 import dev.antipode.internal.trust.TrustLog;
 import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.observer.Observers;
-import dev.antipode.propagation.Carriers.Arrived;
+import dev.antipode.propagation.Carriers.InboundHeaders;
 import dev.antipode.shim.Logs;
 import io.opentelemetry.api.baggage.Baggage;
 import io.opentelemetry.context.Context;
@@ -45,12 +45,12 @@ public final class Inbound implements AutoCloseable {
    * @param peer the socket's peer as the server names it; null: it names none (TRUST-9)
    * @param edge the middleware's own word, which can only add to the setting
    */
-  public Inbound(Arrived came, String peer, boolean edge) {
+  public Inbound(InboundHeaders came, String peer, boolean edge) {
     this(came, Caller.of(peer, came.forwarded()), edge);
   }
 
   /** A request that came in, from this caller. */
-  public Inbound(Arrived came, Caller sender, boolean edge) {
+  public Inbound(InboundHeaders came, Caller sender, boolean edge) {
     this.sender = sender;
     this.edge = edge;
     Observers.events().onWorkBegun();
@@ -61,7 +61,7 @@ public final class Inbound implements AutoCloseable {
     TrustSettings trust = trust();
     Instant now = Instant.now();
     Decision caller = judged(trust);
-    Exchange.Taken taken = Exchange.take(
+    Gate.ReceivedLineage taken = Gate.take(
         came,
         text -> Judgement.requestIn(caller, text, trust, now),
         Direction.REQUEST_IN,
@@ -174,8 +174,8 @@ public final class Inbound implements AutoCloseable {
       }
       return null;
     }
-    String text = isTold ? Exchange.giveBack(fresh, trust, Direction.RESPONSE_OUT, scope) : null;
-    return text == null && says ? Exchange.giveNothing(trust, Direction.RESPONSE_OUT) : text;
+    String text = isTold ? Gate.giveBack(fresh, trust, Direction.RESPONSE_OUT, scope) : null;
+    return text == null && says ? Gate.giveNothing(trust, Direction.RESPONSE_OUT) : text;
   }
 
   /**

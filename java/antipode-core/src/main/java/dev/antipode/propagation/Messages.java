@@ -5,7 +5,7 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.MalformedLineageException;
 import dev.antipode.ScopeKind;
-import dev.antipode.internal.propagation.Exchange;
+import dev.antipode.internal.propagation.Gate;
 import dev.antipode.internal.trust.Decision;
 import dev.antipode.internal.trust.Direction;
 import dev.antipode.internal.trust.Judgement;
@@ -77,13 +77,13 @@ public final class Messages {
 
   private static void receive(LineageScope scope, List<String> values, Options options) {
     List<Header> lines = values.stream().map(value -> new Header(HEADER, value)).toList();
-    Carriers.Arrived came = Carriers.read(lines);
+    Carriers.InboundHeaders came = Carriers.read(lines);
     if (!came.hasLineage()) {
       return;
     }
     TrustSettings trust = TrustSettings.inForce();
     Instant now = Instant.now();
-    Exchange.Taken taken = Exchange.take(
+    Gate.ReceivedLineage taken = Gate.take(
         came,
         text -> Judgement.messageIn(text, trust, options.lineageIn(), now),
         Direction.MESSAGE_IN,
@@ -132,7 +132,7 @@ public final class Messages {
    * @throws dev.antipode.PendingWriteException with {@code on_pending=raise}
    */
   public static Lineage leaving(LineageScope scope) {
-    return scope == null ? Exchange.leavingOutside(Direction.MESSAGE_OUT) : Exchange.leaving(scope);
+    return scope == null ? Gate.leavingOutside(Direction.MESSAGE_OUT) : Gate.leaving(scope);
   }
 
   /**
@@ -169,6 +169,6 @@ public final class Messages {
       TrustLog.report(decision, Direction.MESSAGE_OUT, "");
       return null;
     }
-    return Exchange.give(lineage, trust, Direction.MESSAGE_OUT, sender);
+    return Gate.give(lineage, trust, Direction.MESSAGE_OUT, sender);
   }
 }

@@ -6,7 +6,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.internal.base.AnyOpenTelemetry;
 import dev.antipode.internal.base.ProcessSettings;
-import dev.antipode.internal.propagation.Exchange;
+import dev.antipode.internal.propagation.Gate;
 import dev.antipode.internal.scope.ScopeLog;
 import dev.antipode.internal.trust.Decision;
 import dev.antipode.internal.trust.Direction;
@@ -120,7 +120,7 @@ public final class Propagation {
     if (scope == null) {
       return outside(headers, trust, formats);
     }
-    String text = Exchange.give(Exchange.leavingWithCall(scope, host), trust, Direction.REQUEST_OUT, scope);
+    String text = Gate.give(Gate.leavingWithCall(scope, host), trust, Direction.REQUEST_OUT, scope);
     if (text != null) {
       TrustLog.warnOfForwarded(host, forwardingOf(headers), trust);
     }
@@ -131,7 +131,7 @@ public final class Propagation {
   private static Outgoing outside(HeaderCarrier headers, TrustSettings trust, Formats formats) {
     String text = Carriers.read(headers.lines()).hasLineage()
         ? null
-        : Exchange.give(Exchange.leavingOutside(Direction.REQUEST_OUT), trust, Direction.REQUEST_OUT, null);
+        : Gate.give(Gate.leavingOutside(Direction.REQUEST_OUT), trust, Direction.REQUEST_OUT, null);
     return new Outgoing(text == null ? Map.of() : Carriers.rewrite(headers::get, text, formats), text);
   }
 
@@ -204,8 +204,8 @@ public final class Propagation {
     }
     TrustSettings trust = TrustSettings.inForce();
     Instant now = Instant.now();
-    Carriers.Arrived came = Carriers.unwrap(values);
-    Exchange.Taken taken = Exchange.take(
+    Carriers.InboundHeaders came = Carriers.unwrap(values);
+    Gate.ReceivedLineage taken = Gate.take(
         came.hasLineage() ? came : Carriers.unwrap(List.of("")),
         text -> Judgement.responseIn(host, text, trust, now),
         Direction.RESPONSE_IN,

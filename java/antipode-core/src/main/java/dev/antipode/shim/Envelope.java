@@ -24,7 +24,7 @@ public final class Envelope {
    * @param text the lineage's text, not judged yet; null for a value without envelope, or with a broken one
    * @param fault why an envelope could not be opened; empty where nothing is wrong
    */
-  public record Opened(byte[] value, String text, String fault) {}
+  public record OpenedEnvelope(byte[] value, String text, String fault) {}
 
   /** Whether octets begin as an envelope does. */
   public static boolean isOne(byte[] octets) {
@@ -58,19 +58,19 @@ public final class Envelope {
   }
 
   /** What octets are; never throws. */
-  public static Opened open(byte[] octets) {
+  public static OpenedEnvelope open(byte[] octets) {
     if (!isOne(octets)) {
-      return new Opened(octets, null, "");
+      return new OpenedEnvelope(octets, null, "");
     }
     if (octets.length <= BEGIN.length || octets[BEGIN.length] != FORM) {
-      return new Opened(octets, null, "an envelope of a form that this version does not know");
+      return new OpenedEnvelope(octets, null, "an envelope of a form that this version does not know");
     }
     int length = octets.length < HEAD ? MOST_BYTES : (octets[HEAD - 2] & 0xFF) << 8 | octets[HEAD - 1] & 0xFF;
     int end = HEAD + length;
     if (octets.length < end) {
-      return new Opened(octets, null, "an envelope that is cut off");
+      return new OpenedEnvelope(octets, null, "an envelope that is cut off");
     }
     String text = new String(octets, HEAD, length, StandardCharsets.ISO_8859_1);
-    return new Opened(Arrays.copyOfRange(octets, end, octets.length), text, "");
+    return new OpenedEnvelope(Arrays.copyOfRange(octets, end, octets.length), text, "");
   }
 }

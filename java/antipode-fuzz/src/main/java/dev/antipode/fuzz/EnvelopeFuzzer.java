@@ -9,9 +9,9 @@ public final class EnvelopeFuzzer {
 
   /** Octets from a store, and of an application. */
   public static void fuzzerTestOneInput(byte[] octets) {
-    Envelope.Opened found = Envelope.open(octets);
+    Envelope.OpenedEnvelope found = Envelope.open(octets);
     Expect.that(found.text() != null || Arrays.equals(found.value(), octets), "no value is lost");
-    Envelope.Opened opened = Envelope.open(Envelope.close(octets, "1~s..e.1"));
+    Envelope.OpenedEnvelope opened = Envelope.open(Envelope.close(octets, "1~s..e.1"));
     Expect.that(Arrays.equals(opened.value(), octets), "what was closed is opened");
     Expect.that("1~s..e.1".equals(opened.text()), "its lineage, too");
     Expect.that(Arrays.equals(Envelope.open(Envelope.close(octets, "")).value(), octets), "without a lineage, too");

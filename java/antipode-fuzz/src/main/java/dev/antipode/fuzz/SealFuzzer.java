@@ -23,7 +23,7 @@ public final class SealFuzzer {
     String stripped = Seal.strip(text);
     Expect.that(text.startsWith(stripped), "what is stripped was the end");
     String sealed = Seal.seal(text, KEYS, Purpose.VALUE, NOW, Duration.ofSeconds(1000));
-    Seal.Opened opened = Seal.open(sealed, KEYS, Purpose.VALUE, NOW.plusSeconds(999));
+    Seal.OpenedSeal opened = Seal.open(sealed, KEYS, Purpose.VALUE, NOW.plusSeconds(999));
     Expect.that(opened.state() == Seal.State.VALID, "what was sealed is valid");
     Expect.that(opened.text().equals(stripped), "what was sealed is what is opened");
     try {

@@ -1,7 +1,7 @@
 package dev.antipode.grpc;
 
 import dev.antipode.propagation.Carriers;
-import dev.antipode.propagation.Carriers.Arrived;
+import dev.antipode.propagation.Carriers.InboundHeaders;
 import dev.antipode.propagation.Inbound;
 import io.grpc.Context;
 import io.grpc.Contexts;
@@ -35,7 +35,7 @@ final class InboundCalls implements ServerInterceptor {
       return next.startCall(call, headers);
     }
     MetadataCarrier carrier = new MetadataCarrier(headers);
-    Arrived came = Carriers.read(carrier.lines());
+    InboundHeaders came = Carriers.read(carrier.lines());
     Inbound inbound = new Inbound(came, peer(call), edge);
     String method = "/" + call.getMethodDescriptor().getFullMethodName();
     inbound.scope().endpoint(() -> method);

@@ -2,7 +2,7 @@ package dev.antipode.http;
 
 import dev.antipode.propagation.Caller;
 import dev.antipode.propagation.Carriers;
-import dev.antipode.propagation.Carriers.Arrived;
+import dev.antipode.propagation.Carriers.InboundHeaders;
 import dev.antipode.propagation.Header;
 import dev.antipode.propagation.Inbound;
 import dev.antipode.shim.TrustRules;
@@ -74,7 +74,7 @@ public final class AntipodeFilter implements Filter {
       throws IOException, ServletException {
     if (!(request instanceof HttpServletRequest http) || !(response instanceof HttpServletResponse answer)) {
       chain.doFilter(request, response);
-    } else if (request.getAttribute(MARK) instanceof Exchanged known) {
+    } else if (request.getAttribute(MARK) instanceof FilterExchange known) {
       again(known, request, response, chain);
     } else {
       first(http, answer, chain);
@@ -82,24 +82,24 @@ public final class AntipodeFilter implements Filter {
   }
 
   /** The request and response of one exchange, as the application sees them. */
-  private record Exchanged(Inbound inbound, InboundRequest request, InboundResponse response) {}
+  private record FilterExchange(Inbound inbound, InboundRequest request, InboundResponse response) {}
 
   private void first(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
       throws IOException, ServletException {
     HttpServletRequest received = innermost(request);
-    Arrived came = Carriers.read(lines(received));
+    InboundHeaders came = Carriers.read(lines(received));
     Inbound inbound = new Inbound(came, caller(request, received, came), edge);
     String method = request.getMethod();
     inbound.scope().endpoint(() -> method + " " + route(request));
     // By the method that came in caches decide, whatever a filter outside of us has made of it.
     InboundResponse answered = new InboundResponse(response, inbound, received.getMethod());
     InboundRequest asked = new InboundRequest(request, inbound, answered, came.hasLineage());
-    request.setAttribute(MARK, new Exchanged(inbound, asked, answered));
+    request.setAttribute(MARK, new FilterExchange(inbound, asked, answered));
     run(inbound, asked, answered, () -> chain.doFilter(asked, answered));
   }
 
   /** A nested filter or forward, the thread in which an asynchronous request goes on, or the page of an error. */
-  private static void again(Exchanged known, ServletRequest request, ServletResponse response, FilterChain chain)
+  private static void again(FilterExchange known, ServletRequest request, ServletResponse response, FilterChain chain)
       throws IOException, ServletException {
     ServletResponse answer = response;
     if (request.getDispatcherType() == DispatcherType.ERROR) {
@@ -163,7 +163,7 @@ public final class AntipodeFilter implements Filter {
    * Return who sent it. Containers tell one address, which their reading of the headers may have put in the peer's place;
    * Tomcat's valve says that it looked, and takes the headers out.
    */
-  private static Caller caller(HttpServletRequest request, HttpServletRequest received, Arrived came) {
+  private static Caller caller(HttpServletRequest request, HttpServletRequest received, InboundHeaders came) {
     Set<String> shown = new LinkedHashSet<>();
     for (String address : Arrays.asList(received.getRemoteAddr(), request.getRemoteAddr())) {
       if (address != null) {

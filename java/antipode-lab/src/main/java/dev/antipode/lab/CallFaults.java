@@ -27,10 +27,10 @@ public final class CallFaults {
    * @param exit its exit code; null where it did not end in time
    * @param said all of it
    */
-  public record Ended(Integer exit, String said) {}
+  public record EndedProcess(Integer exit, String said) {}
 
   /** Runs a class's {@code main} in a process of its own, that long at most; {@code folder} takes what it prints. */
-  public static Ended run(Path folder, long seconds, Class<?> program, String... words)
+  public static EndedProcess run(Path folder, long seconds, Class<?> program, String... words)
       throws IOException, InterruptedException {
     List<String> command = new ArrayList<>(List.of(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -43,7 +43,7 @@ public final class CallFaults {
     Process process = builder.start();
     boolean hasEnded = process.waitFor(seconds, TimeUnit.SECONDS);
     process.destroyForcibly().waitFor();
-    return new Ended(hasEnded ? process.exitValue() : null, Files.readString(output.toPath()));
+    return new EndedProcess(hasEnded ? process.exitValue() : null, Files.readString(output.toPath()));
   }
 
   /** Plays it in a thread whose calls are counted, and ends the process: with 1 where it throws. */

@@ -39,7 +39,7 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
       return bean;
     }
     if (isOfSpringBoot(name)) {
-      return new Judging(bean.getClass().getSimpleName().equals(APACHES) ? Apache.seen(bean) : builder);
+      return new JudgedFactoryBuilder(bean.getClass().getSimpleName().equals(APACHES) ? Apache.seen(bean) : builder);
     }
     unjudged("the application's own " + bean.getClass().getSimpleName());
     return bean;
@@ -76,7 +76,7 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
   }
 
   /** Spring Boot's builder of request factories. */
-  private record Judging(ClientHttpRequestFactoryBuilder<?> plain)
+  private record JudgedFactoryBuilder(ClientHttpRequestFactoryBuilder<?> plain)
       implements ClientHttpRequestFactoryBuilder<ClientHttpRequestFactory> {
     @Override
     public ClientHttpRequestFactory build(ClientHttpRequestFactorySettings said) {
@@ -96,13 +96,13 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
     @Override
     public ClientHttpRequestFactoryBuilder<ClientHttpRequestFactory> withCustomizer(
         Consumer<ClientHttpRequestFactory> customizer) {
-      return new Judging(typed().withCustomizer(customizer));
+      return new JudgedFactoryBuilder(typed().withCustomizer(customizer));
     }
 
     @Override
     public ClientHttpRequestFactoryBuilder<ClientHttpRequestFactory> withCustomizers(
         Collection<Consumer<ClientHttpRequestFactory>> customizers) {
-      return new Judging(typed().withCustomizers(customizers));
+      return new JudgedFactoryBuilder(typed().withCustomizers(customizers));
     }
 
     @SuppressWarnings("unchecked") // whoever has a customizer knows of which factories

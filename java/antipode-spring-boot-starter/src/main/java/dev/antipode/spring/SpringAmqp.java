@@ -41,7 +41,7 @@ final class SpringAmqp implements ClientKind {
       return publishing(factory, AntipodeRabbit.wrapping(untracked(options)));
     }
     if (bean instanceof AbstractRabbitListenerContainerFactory<?> factory) {
-      InScope scoped = new InScope(AntipodeRabbit.scopes(untracked(options)));
+      ScopeAdvice scoped = new ScopeAdvice(AntipodeRabbit.scopes(untracked(options)));
       List<Advice> chain = new ArrayList<>(List.of(scoped)); // retries are inside
       chain.addAll(factory.getAdviceChain() == null ? List.of() : Arrays.asList(factory.getAdviceChain()));
       factory.setAdviceChain(chain.toArray(new Advice[0]));
@@ -70,7 +70,7 @@ final class SpringAmqp implements ClientKind {
       return made instanceof ConnectionFactory other
           ? publishing(other, wrapping) // that of publishers
           : made instanceof Connection connection ? opening(connection, wrapping) : made;
-    }, Recording.class);
+    }, RecordingFactory.class);
   }
 
   private static Object opening(Connection plain, ChannelWrapping wrapping) {
@@ -82,16 +82,16 @@ final class SpringAmqp implements ClientKind {
   }
 
   /** A connection factory whose channels carry lineages. */
-  interface Recording {
+  interface RecordingFactory {
     /** What takes the lineages of its messages. */
     MessageScopes antipodeScopes();
   }
 
   /** Round a listener: the scope of its message, or one of all messages of its batch. */
-  private static final class InScope implements MethodInterceptor {
+  private static final class ScopeAdvice implements MethodInterceptor {
     private final MessageScopes scopes;
 
-    InScope(MessageScopes scopes) {
+    ScopeAdvice(MessageScopes scopes) {
       this.scopes = scopes;
     }
 
@@ -101,14 +101,14 @@ final class SpringAmqp implements ClientKind {
       List<?> messages = arguments[1] instanceof List<?> batch ? batch : List.of(arguments[1]);
       LineageScope scope = scopes.create(headersOf(messages.get(0)), new Delivery(false, NO_REDELIVERY));
       messages.subList(1, messages.size()).forEach(other -> scopes.receive(scope, headersOf(other)));
-      SpringChannels.OfDelivery delivery = new SpringChannels.OfDelivery(scope);
+      SpringChannels.DeliveryChannel delivery = new SpringChannels.DeliveryChannel(scope);
       boolean isLater = false;
       try (Scope current = scope.makeCurrent()) {
         if (arguments[0] instanceof Channel channel) {
           arguments[0] = delivery.over(channel);
         }
         Object result = invocation.proceed();
-        isLater = messages.stream().anyMatch(InScope::isAnsweredLater);
+        isLater = messages.stream().anyMatch(ScopeAdvice::isAnsweredLater);
         return result;
       } finally {
         delivery.returned(isLater);

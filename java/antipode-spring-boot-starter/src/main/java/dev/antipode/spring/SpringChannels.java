@@ -45,12 +45,12 @@ final class SpringChannels {
    * The channel that a listener is given with its message: what is published by it carries the message's scope, also by the
    * thread that completes a future (SCOPE-28); then the acknowledgement ends the scope.
    */
-  static final class OfDelivery implements StandIns.Handler {
+  static final class DeliveryChannel implements StandIns.Handler {
     private final LineageScope scope;
     private boolean isSettled; // under the lock of this
     private boolean goesOn; // likewise
 
-    OfDelivery(LineageScope scope) {
+    DeliveryChannel(LineageScope scope) {
       this.scope = scope;
     }
 

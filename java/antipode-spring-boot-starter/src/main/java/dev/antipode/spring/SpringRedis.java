@@ -52,9 +52,9 @@ final class SpringRedis implements ClientKind {
     RedisConfiguration where = valueOf(plain, "configuration", RedisConfiguration.class);
     LettuceConnectionFactory made;
     if (where instanceof RedisStandaloneConfiguration one) {
-      made = new Recording(plain, one, wrapping);
+      made = new RecordingFactory(plain, one, wrapping);
     } else if (where instanceof RedisSentinelConfiguration sentinels) {
-      made = new Recording(plain, sentinels, wrapping);
+      made = new RecordingFactory(plain, sentinels, wrapping);
     } else {
       throw new ConfigurationException(
           "AP501",
@@ -103,27 +103,27 @@ final class SpringRedis implements ClientKind {
   }
 
   /** A factory whose connections are wrapped. */
-  private static final class Recording extends LettuceConnectionFactory {
+  private static final class RecordingFactory extends LettuceConnectionFactory {
     private final LettuceWrapping wrapping;
 
-    Recording(LettuceConnectionFactory plain, RedisStandaloneConfiguration one, LettuceWrapping wrapping) {
+    RecordingFactory(LettuceConnectionFactory plain, RedisStandaloneConfiguration one, LettuceWrapping wrapping) {
       super(one, plain.getClientConfiguration());
       this.wrapping = wrapping;
     }
 
-    Recording(LettuceConnectionFactory plain, RedisSentinelConfiguration sentinels, LettuceWrapping wrapping) {
+    RecordingFactory(LettuceConnectionFactory plain, RedisSentinelConfiguration sentinels, LettuceWrapping wrapping) {
       super(sentinels, plain.getClientConfiguration());
       this.wrapping = wrapping;
     }
 
     @Override
     protected LettuceConnectionProvider doCreateConnectionProvider(AbstractRedisClient client, RedisCodec<?, ?> codec) {
-      return new Wrapped(super.doCreateConnectionProvider(client, codec), wrapping);
+      return new WrappedConnections(super.doCreateConnectionProvider(client, codec), wrapping);
     }
   }
 
   /** What connects; those of publish and subscribe, and to Sentinels, stay as they are. */
-  private record Wrapped(LettuceConnectionProvider plain, LettuceWrapping wrapping)
+  private record WrappedConnections(LettuceConnectionProvider plain, LettuceWrapping wrapping)
       implements LettuceConnectionProvider, LettuceConnectionProvider.TargetAware {
     @Override
     public <T extends StatefulConnection<?, ?>> T getConnection(Class<T> type) {

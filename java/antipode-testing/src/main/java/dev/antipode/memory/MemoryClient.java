@@ -9,10 +9,10 @@ import dev.antipode.StoreOptions;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.internal.scope.ScopeLog;
-import dev.antipode.observer.Changed;
+import dev.antipode.observer.KeyChange;
 import dev.antipode.observer.Content;
 import dev.antipode.observer.ReadReply;
-import dev.antipode.shim.AtRest;
+import dev.antipode.shim.LineageAtRest;
 import dev.antipode.shim.Capabilities.Versions;
 import dev.antipode.shim.Read;
 import dev.antipode.shim.ReadValue;
@@ -27,7 +27,7 @@ import java.util.List;
  * reading()} what it reads is collected.
  */
 public final class MemoryClient {
-  private record Found(Cell cell, Ordered position) {}
+  private record FoundValue(Cell cell, Ordered position) {}
 
   private final Target target;
   private final RegisteredStore store;
@@ -79,7 +79,7 @@ public final class MemoryClient {
   private byte[] read(Key key) {
     try (Read read = store.read(waitsOnRead, isOfObjects() ? List.of(key) : null)) {
       read.await(server, store.timeout());
-      Found found = target.log().reading(target.node(), key, node -> found(node, key));
+      FoundValue found = target.log().reading(target.node(), key, node -> found(node, key));
       if (read.isObserved()) {
         List<ReadValue> values = List.of(value(key, found, read.collects()));
         read.returned(new ReadReply(server, values, () -> value(found), () -> value(readAgain(key))));
@@ -88,26 +88,26 @@ public final class MemoryClient {
     }
   }
 
-  private static Found found(Node node, Key key) {
-    return new Found(node.data.get(key), new Ordered(node.epoch, node.counter));
+  private static FoundValue found(Node node, Key key) {
+    return new FoundValue(node.data.get(key), new Ordered(node.epoch, node.counter));
   }
 
   /** What the server shows now: what dry-run reads chooses nothing in monkey mode (MONKEY-6). */
-  private Found readAgain(Key key) {
+  private FoundValue readAgain(Key key) {
     return target.log().looking(target.node(), node -> found(node, key));
   }
 
-  private static byte[] value(Found found) {
+  private static byte[] value(FoundValue found) {
     return found.cell == null ? null : found.cell.value();
   }
 
   /** What was found: each value says which write it is, and where somebody depends on it, what it depends on (SHIM-13). */
-  private ReadValue value(Key key, Found found, boolean collects) {
+  private ReadValue value(Key key, FoundValue found, boolean collects) {
     Cell cell = found.cell;
     WriteId version = cell == null ? null : store.writeId(isOfObjects() ? key : Key.EMPTY, cell.version());
     WriteId covers = collects && !isOfObjects() ? store.writeId(Key.EMPTY, found.position) : null;
     String text = cell == null ? "" : cell.lineage();
-    Lineage beside = collects ? AtRest.lineage(text, store.name(), store.options().lineageIn()) : null;
+    Lineage beside = collects ? LineageAtRest.lineage(text, store.name(), store.options().lineageIn()) : null;
     return new ReadValue(key, content(value(found)), version, covers, beside, true);
   }
 
@@ -130,11 +130,11 @@ public final class MemoryClient {
     String beside = "";
     if (options.restOr(Rest.FIELD) == Rest.FIELD) {
       Lineage lineage = scope == null ? ScopeLog.lineageBesideOutside(options.lineageOut(), null) : scope.outgoing();
-      beside = AtRest.text(lineage, options.lineageOut());
+      beside = LineageAtRest.text(lineage, options.lineageOut());
     }
     try (Write write = store.begin(key)) {
       if (write.noted() != null) {
-        write.noted().changes(List.of(new Changed(key, content(value))));
+        write.noted().changes(List.of(new KeyChange(key, content(value))));
       }
       Version version;
       try {

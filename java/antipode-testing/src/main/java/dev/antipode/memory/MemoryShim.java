@@ -26,7 +26,7 @@ abstract class MemoryShim extends Shim {
     return switch (versions) {
       case POSITION -> new Positions();
       case OBJECT -> new Objects();
-      case OPAQUE -> new Marked();
+      case OPAQUE -> new OpaqueObjects();
     };
   }
 
@@ -45,7 +45,7 @@ abstract class MemoryShim extends Shim {
           return super.capabilities().blockingWait(true);
         }
       };
-      case OPAQUE -> new Marked() {
+      case OPAQUE -> new OpaqueObjects() {
         @Override
         public Capabilities capabilities() {
           return super.capabilities().blockingWait(true);
@@ -170,7 +170,7 @@ abstract class MemoryShim extends Shim {
   }
 
   /** Objects whose versions are equal or not: another one in its place proves nothing (SHIM-32). */
-  static class Marked extends MemoryShim {
+  static class OpaqueObjects extends MemoryShim {
     private static final Capabilities CAPABILITIES = Capabilities.opaque().push(true).rest(Rest.FIELD);
 
     @Override

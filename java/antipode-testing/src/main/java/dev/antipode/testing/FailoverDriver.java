@@ -37,7 +37,7 @@ public interface FailoverDriver extends AutoCloseable {
   // Data
 
   /** Whether a server has a value. */
-  enum Shown {
+  enum ValueCheck {
     /** It has. */
     YES,
     /** It has not. */
@@ -50,7 +50,7 @@ public interface FailoverDriver extends AutoCloseable {
   void write(String server, String key, String value);
 
   /** Whether a server has the value now, asked without Antipode. Called by several threads at once. */
-  Shown shows(String server, String key, String value);
+  ValueCheck shows(String server, String key, String value);
 
   /**
    * Names which data a server has: its process and the history that it follows; null while they are being replaced. A pass

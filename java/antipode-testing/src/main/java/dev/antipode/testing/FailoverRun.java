@@ -9,7 +9,7 @@ import dev.antipode.internal.engine.ServerEngine;
 import dev.antipode.internal.engine.ServerWait;
 import dev.antipode.internal.store.Registry;
 import dev.antipode.shim.Server;
-import dev.antipode.testing.FailoverDriver.Shown;
+import dev.antipode.testing.FailoverDriver.ValueCheck;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -26,13 +26,13 @@ final class FailoverRun {
   private static final Duration SLACK = Duration.ofSeconds(3);
 
   /** One write, and the lineage that it left. */
-  private record Written(String key, String value, Lineage lineage) {}
+  private record FailoverWrite(String key, String value, Lineage lineage) {}
 
   private final FailoverDriver driver;
   private final long seed;
   private final FailoverTally tally;
   private final Random chance;
-  private final List<Written> written = new ArrayList<>();
+  private final List<FailoverWrite> written = new ArrayList<>();
   private final Map<String, Server> servers = new HashMap<>();
 
   FailoverRun(FailoverDriver driver, long seed, FailoverTally tally) {
@@ -104,7 +104,7 @@ final class FailoverRun {
     if (!hasVersion && lineage.isComplete()) {
       tally.lookedEmpty("seed " + seed + ": " + key);
     }
-    written.add(new Written(key, value, lineage));
+    written.add(new FailoverWrite(key, value, lineage));
   }
 
   /** Mostly the marks of this epoch get the time that they have in real life, sometimes not. */
@@ -137,7 +137,7 @@ final class FailoverRun {
 
   /** Nothing is lost on purpose: what is on its way arrives first. */
   private void promote() {
-    try (Across parked = new Across(Duration.ofSeconds(3))) {
+    try (ParkedBarriers parked = new ParkedBarriers(Duration.ofSeconds(3))) {
       driver.promote(aReplica(), null);
     }
     rejoin();
@@ -150,7 +150,7 @@ final class FailoverRun {
       judgeUntilThere(target);
     }
     int count = between(6, 12);
-    try (Across parked = new Across(Duration.ofSeconds(2))) {
+    try (ParkedBarriers parked = new ParkedBarriers(Duration.ofSeconds(2))) {
       driver.promote(target, () -> {
         for (int number = 0; number < count; number++) {
           writeAt(old);
@@ -188,7 +188,7 @@ final class FailoverRun {
 
   /** The last write is there, or a while has passed. */
   private void judgeUntilThere(String name) {
-    Written last = written.get(written.size() - 1);
+    FailoverWrite last = written.get(written.size() - 1);
     if (!last.lineage.ofStore(driver.name()).isEmpty()) {
       judge(last, name, Duration.ofSeconds(2));
     }
@@ -200,16 +200,16 @@ final class FailoverRun {
     if (written.isEmpty()) {
       return;
     }
-    Set<Written> chosen = new LinkedHashSet<>(written.subList(Math.max(0, written.size() - 4), written.size()));
+    Set<FailoverWrite> chosen = new LinkedHashSet<>(written.subList(Math.max(0, written.size() - 4), written.size()));
     chosen.add(oneOf(written));
     String name = oneOf(driver.servers());
-    for (Written one : chosen) {
+    for (FailoverWrite one : chosen) {
       judge(one, name, Duration.ofMillis(oneOf(List.of(50, 200))));
     }
   }
 
   /** Judges one write at one server, and looks at once whether it is there; null where it has no version. */
-  private Verdict judge(Written one, String name, Duration timeout) {
+  private Verdict judge(FailoverWrite one, String name, Duration timeout) {
     if (one.lineage.ofStore(driver.name()).isEmpty()) {
       return null;
     }
@@ -222,7 +222,7 @@ final class FailoverRun {
     if (took.compareTo(timeout.plus(SLACK)) > 0) {
       tally.hang(about);
     }
-    if (verdict == Verdict.VISIBLE && driver.shows(name, one.key, one.value) == Shown.NO) {
+    if (verdict == Verdict.VISIBLE && driver.shows(name, one.key, one.value) == ValueCheck.NO) {
       Object after = driver.history(name);
       if (before != null && Objects.equals(before, after)) {
         tally.falsePass(about + "; it is at " + after);
@@ -233,7 +233,7 @@ final class FailoverRun {
     return verdict;
   }
 
-  private String about(Written one, String where, Verdict verdict, Duration took) {
+  private String about(FailoverWrite one, String where, Verdict verdict, Duration took) {
     return "seed %d: %s (%s) %s: %s after %d ms"
         .formatted(seed, one.key, one.lineage.serialize(), where, verdict, took.toMillis());
   }
@@ -245,9 +245,9 @@ final class FailoverRun {
     write(between(1, 20)); // the last history may grow past what earlier ones lost
     driver.settleMarks();
     driver.waitCaughtUp();
-    for (Written one : written) {
+    for (FailoverWrite one : written) {
       List<String> there =
-          driver.servers().stream().filter(name -> driver.shows(name, one.key, one.value) == Shown.YES).toList();
+          driver.servers().stream().filter(name -> driver.shows(name, one.key, one.value) == ValueCheck.YES).toList();
       if (there.isEmpty()) {
         tally.lost();
       }
@@ -262,13 +262,13 @@ final class FailoverRun {
   }
 
   /** Barriers that wait while something is done to the servers: at each server, for each of the last writes. */
-  private final class Across implements AutoCloseable {
+  private final class ParkedBarriers implements AutoCloseable {
     private final Duration timeout;
     private final List<Thread> threads = new ArrayList<>();
 
-    Across(Duration timeout) {
+    ParkedBarriers(Duration timeout) {
       this.timeout = timeout;
-      for (Written one : written.subList(Math.max(0, written.size() - 3), written.size())) {
+      for (FailoverWrite one : written.subList(Math.max(0, written.size() - 3), written.size())) {
         if (one.lineage.ofStore(driver.name()).isEmpty()) {
           continue;
         }
@@ -281,7 +281,7 @@ final class FailoverRun {
       }
     }
 
-    private void await(Written one, String name) {
+    private void await(FailoverWrite one, String name) {
       long began = System.nanoTime();
       Verdict verdict = ServerWait.at(servers.get(name), one.lineage, timeout);
       Duration took = Duration.ofNanos(System.nanoTime() - began);
@@ -293,7 +293,7 @@ final class FailoverRun {
       if (verdict == Verdict.UNPROVEN) {
         // What becomes visible within the deadline must not have been called unproven before.
         while (System.nanoTime() - began < timeout.toNanos()) {
-          if (driver.shows(name, one.key, one.value) == Shown.YES) {
+          if (driver.shows(name, one.key, one.value) == ValueCheck.YES) {
             tally.rash(about);
             return;
           }

@@ -6,7 +6,7 @@ import dev.antipode.internal.diagnostics.history.Recorder;
 import dev.antipode.internal.diagnostics.telemetry.Announcement;
 import dev.antipode.internal.diagnostics.telemetry.Telemetry;
 import dev.antipode.internal.engine.BarrierLog;
-import dev.antipode.internal.engine.Following;
+import dev.antipode.internal.engine.FollowRegistry;
 import dev.antipode.internal.scope.ScopeLog;
 import dev.antipode.internal.store.Registry;
 import dev.antipode.shim.Logs;
@@ -41,7 +41,7 @@ public final class Isolated implements AutoCloseable {
   /** What was before is so again; the servers of what was registered meanwhile are given up. */
   @Override
   public void close() {
-    Following.forget();
+    FollowRegistry.forget();
     Records.forget();
     Recorder.forget();
     Registry.replace(before).all().forEach(RegisteredStore::forget);

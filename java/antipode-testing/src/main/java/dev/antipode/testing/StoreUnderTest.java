@@ -145,13 +145,13 @@ public abstract class StoreUnderTest {
 
   /** What is done inside a transaction. */
   @FunctionalInterface
-  public interface InTransaction {
+  public interface TransactionBody {
     /** Works; what it throws rolls the transaction back, and is thrown on. */
     void run(Transaction transaction);
   }
 
   /** A transaction of the wrapped client: commits when {@code work} returns, rolls back where it throws. */
-  public void transaction(InTransaction work) {
+  public void transaction(TransactionBody work) {
     throw new NotPossible("transaction");
   }
 

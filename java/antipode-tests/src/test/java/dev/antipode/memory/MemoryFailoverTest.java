@@ -75,8 +75,8 @@ class MemoryFailoverTest {
     }
 
     @Override
-    public Shown shows(String server, String key, String value) {
-      return value.equals(memory.look(server, key)) ? Shown.YES : Shown.NO;
+    public ValueCheck shows(String server, String key, String value) {
+      return value.equals(memory.look(server, key)) ? ValueCheck.YES : ValueCheck.NO;
     }
 
     @Override

@@ -52,7 +52,7 @@ class ObserversTest {
 
     private final class Ending implements WriteObserver {
       @Override
-      public void changes(List<Changed> keys) {}
+      public void changes(List<KeyChange> keys) {}
 
       @Override
       public void done(WriteId id, Key key) {

@@ -15,7 +15,7 @@ import dev.antipode.PendingWriteException;
 import dev.antipode.Settings;
 import dev.antipode.Trust;
 import dev.antipode.WriteId;
-import dev.antipode.shim.AtRest;
+import dev.antipode.shim.LineageAtRest;
 import dev.antipode.shim.PendingWrite;
 import dev.antipode.testing.AntipodeIsolated;
 import java.util.HashMap;
@@ -145,15 +145,15 @@ class MessagesTest {
   /** PROP-21, SHIM-14, TRUST-31: what rests beside values. */
   @Test
   void lineagesAtRest() {
-    assertThat(AtRest.text(POSTS, true)).isEqualTo(TEXT);
-    assertThat(AtRest.text(POSTS, false)).isEmpty();
-    assertThat(AtRest.text(Lineage.EMPTY, true)).isEmpty();
-    assertThat(AtRest.lineage(TEXT, "kv", true)).isEqualTo(POSTS);
-    assertThat(AtRest.lineage(TEXT, "kv", false)).isSameAs(Lineage.EMPTY);
-    assertThat(AtRest.lineage((String) null, "kv", true)).isSameAs(Lineage.EMPTY);
-    assertThat(AtRest.lineage((TEXT + " \n 1~acl..e.1").getBytes(), "kv", true).stores())
+    assertThat(LineageAtRest.text(POSTS, true)).isEqualTo(TEXT);
+    assertThat(LineageAtRest.text(POSTS, false)).isEmpty();
+    assertThat(LineageAtRest.text(Lineage.EMPTY, true)).isEmpty();
+    assertThat(LineageAtRest.lineage(TEXT, "kv", true)).isEqualTo(POSTS);
+    assertThat(LineageAtRest.lineage(TEXT, "kv", false)).isSameAs(Lineage.EMPTY);
+    assertThat(LineageAtRest.lineage((String) null, "kv", true)).isSameAs(Lineage.EMPTY);
+    assertThat(LineageAtRest.lineage((TEXT + " \n 1~acl..e.1").getBytes(), "kv", true).stores())
         .containsExactly("acl", "blog-posts");
-    Lineage broken = AtRest.lineage("hello " + TEXT, "kv", true);
+    Lineage broken = LineageAtRest.lineage("hello " + TEXT, "kv", true);
     assertThat(broken).isEqualTo(POSTS);
     assertThat(broken.incomplete()).containsExactly("kv");
   }

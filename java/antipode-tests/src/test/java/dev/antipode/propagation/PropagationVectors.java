@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.antipode.Lineage;
 import dev.antipode.MalformedLineageException;
-import dev.antipode.internal.propagation.Exchange;
+import dev.antipode.internal.propagation.Gate;
 import dev.antipode.internal.trust.Direction;
 import dev.antipode.internal.trust.TrustSettings;
 import dev.antipode.propagation.Carriers.Formats;
@@ -72,7 +72,7 @@ public final class PropagationVectors {
     headers.put("uber-trace-id", textOrNull(vector.path("uber_trace_id")));
     headers.put("uberctx-antipode", textOrNull(vector.path("uberctx_antipode")));
     Lineage lineage = Lineage.deserialize(vector.get("text").asText());
-    String text = Exchange.give(lineage, TrustSettings.inForce(), Direction.REQUEST_OUT, null);
+    String text = Gate.give(lineage, TrustSettings.inForce(), Direction.REQUEST_OUT, null);
     Formats formats = new Formats(vector.get("baggage_propagator").asBoolean(), vector.path("jaeger_propagator").asBoolean());
     headers.putAll(Carriers.rewrite(headers::get, text, formats));
     assertThat(headers.get("baggage")).isEqualTo(textOrNull(vector.get("out").get("baggage")));

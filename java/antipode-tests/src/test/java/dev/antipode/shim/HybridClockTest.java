@@ -96,12 +96,12 @@ class HybridClockTest {
   @Property(tries = 300)
   void envelopes(@ForAll @Size(max = 60) byte[] rest, @ForAll boolean like, @ForAll("texts") String text) {
     byte[] value = like ? Envelope.close(rest, "1") : rest;
-    Envelope.Opened opened = Envelope.open(Envelope.close(value, text));
+    Envelope.OpenedEnvelope opened = Envelope.open(Envelope.close(value, text));
     assertThat(opened.value()).isEqualTo(value);
     assertThat(opened.text() == null ? "" : opened.text()).isEqualTo(text);
     assertThat(opened.fault()).isEmpty();
     byte[] cut = Arrays.copyOf(value, value.length / 2);
-    Envelope.Opened broken = Envelope.open(cut);
+    Envelope.OpenedEnvelope broken = Envelope.open(cut);
     assertThat(!broken.fault().isEmpty() ? broken.value() : cut).isEqualTo(cut);
     assertThatThrownBy(() -> Envelope.close(rest, "é")).isInstanceOf(IllegalArgumentException.class);
   }

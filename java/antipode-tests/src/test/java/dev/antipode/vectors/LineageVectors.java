@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Order;
-import dev.antipode.Removed;
+import dev.antipode.Removal;
 import dev.antipode.ScopeKind;
 import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
@@ -98,7 +98,7 @@ final class LineageVectors {
     switch (step.get("do").asText()) {
       case "remove-entry" -> {
         WriteId id = Vector.entry(step.get("entry"));
-        Removed removed = scope.remove(id);
+        Removal removed = scope.remove(id);
         assertTook(removed, step);
         assertThat(removed.stillCovered().contains(id)).isEqualTo(step.get("still_covered").asBoolean());
       }
@@ -110,7 +110,7 @@ final class LineageVectors {
     }
   }
 
-  private static void assertTook(Removed removed, JsonNode step) {
+  private static void assertTook(Removal removed, JsonNode step) {
     assertThat(removed.lineage().ids())
         .containsExactlyInAnyOrderElementsOf(Lineage.deserialize(step.get("took").asText()).ids());
   }

@@ -172,7 +172,7 @@ final class OtherVectors {
     byte[] closed = vector.octets("octets_hex");
     String text = vector.text("text");
     assertThat(Envelope.close(value, text == null ? "" : text)).isEqualTo(closed);
-    Envelope.Opened opened = Envelope.open(closed);
+    Envelope.OpenedEnvelope opened = Envelope.open(closed);
     assertThat(opened.value()).isEqualTo(value);
     assertThat("".equals(opened.text()) ? null : opened.text()).isEqualTo(text);
     assertThat(opened.fault()).isEmpty();
@@ -180,7 +180,7 @@ final class OtherVectors {
 
   private static void brokenEnvelope(Vector vector) {
     byte[] octets = vector.octets("octets_hex");
-    Envelope.Opened opened = Envelope.open(octets);
+    Envelope.OpenedEnvelope opened = Envelope.open(octets);
     assertThat(opened.value()).isEqualTo(octets);
     assertThat(opened.text()).isNull();
     assertThat(opened.fault()).isNotEmpty();

@@ -124,7 +124,7 @@ final class TrustVectors {
   }
 
   private static void verify(Vector vector) {
-    Seal.Opened opened = Seal.open(vector.text("text"), keys(vector), purpose(vector), now(vector));
+    Seal.OpenedSeal opened = Seal.open(vector.text("text"), keys(vector), purpose(vector), now(vector));
     assertThat(opened.state().word()).isEqualTo(vector.text("state"));
     if (opened.state() == Seal.State.VALID || opened.state() == Seal.State.EXPIRED) {
       assertThat(opened.text()).isEqualTo(vector.text("body"));

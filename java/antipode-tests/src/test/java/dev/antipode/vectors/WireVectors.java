@@ -150,7 +150,7 @@ final class WireVectors {
 
   private static void header(Vector vector) {
     List<String> values = Vector.texts(vector.get("values"));
-    Carriers.Arrived came = Carriers.unwrap(values);
+    Carriers.InboundHeaders came = Carriers.unwrap(values);
     assertThat(came.texts().stream().filter(text -> reads(text) == null)).hasSize(vector.number("malformed"));
     HeaderCarrier headers = HeaderCarrier.ofLists(Map.of(Carriers.LINEAGE_HEADER, values));
     try (RequestScope request = Propagation.extractRequest(headers, "127.0.0.1")) {

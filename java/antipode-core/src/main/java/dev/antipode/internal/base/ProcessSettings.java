@@ -16,7 +16,7 @@ public final class ProcessSettings {
   private static final Object LOCK = new Object();
   private static Supplier<Map<String, String>> environment = System::getenv;
   private static Settings code = Settings.defaults();
-  private static volatile Resolved resolved; // null: not looked at yet
+  private static volatile ResolvedSettings resolved; // null: not looked at yet
   private static volatile int generation;
   private static volatile int timesOffEnded;
 
@@ -50,7 +50,7 @@ public final class ProcessSettings {
   public static Settings configure(Settings words) {
     synchronized (LOCK) {
       Settings said = code.overlaid(words);
-      Resolved found = Resolver.resolve(said, environment.get());
+      ResolvedSettings found = Resolver.resolve(said, environment.get());
       boolean leavesOff = resolved != null && resolved.settings().mode() == Mode.OFF && found.settings().mode() != Mode.OFF;
       timesOffEnded += leavesOff ? 1 : 0; // first: under the new mode no barrier may pass a scope that is not marked
       code = said;
@@ -80,7 +80,7 @@ public final class ProcessSettings {
 
   /** Every setting in force and where it came from. */
   public static List<Origin> origins() {
-    Resolved now = now();
+    ResolvedSettings now = now();
     List<Origin> origins = new ArrayList<>();
     for (Setting setting : Setting.values()) {
       Object value = now.settings().said(setting);
@@ -115,7 +115,7 @@ public final class ProcessSettings {
     if (option != null) {
       return (Duration) Setting.TIMEOUT.check(option);
     }
-    Resolved now = now();
+    ResolvedSettings now = now();
     if (store == null || now.code().said(Setting.TIMEOUT) != null) {
       return now.settings().timeout();
     }
@@ -130,8 +130,8 @@ public final class ProcessSettings {
     return option == null ? mode : mode.orMoreCareful(option);
   }
 
-  private static Resolved now() {
-    Resolved now = resolved;
+  private static ResolvedSettings now() {
+    ResolvedSettings now = resolved;
     if (now != null) {
       return now;
     }
@@ -140,7 +140,7 @@ public final class ProcessSettings {
     }
   }
 
-  private static Resolved install(Resolved found) {
+  private static ResolvedSettings install(ResolvedSettings found) {
     resolved = found;
     generation++;
     found.unknown().forEach((name, hint) ->
@@ -149,7 +149,7 @@ public final class ProcessSettings {
   }
 
   /** All that comes of one look at code and environment. */
-  record Resolved(
+  record ResolvedSettings(
       Settings settings,
       Settings code,
       Map<Setting, String> origins,

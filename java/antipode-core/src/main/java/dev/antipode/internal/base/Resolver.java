@@ -5,7 +5,7 @@ import dev.antipode.Keys;
 import dev.antipode.Mode;
 import dev.antipode.Settings;
 import dev.antipode.Trust;
-import dev.antipode.internal.base.ProcessSettings.Resolved;
+import dev.antipode.internal.base.ProcessSettings.ResolvedSettings;
 import dev.antipode.shim.Logs;
 import dev.antipode.shim.Setting;
 import java.io.IOException;
@@ -38,7 +38,7 @@ final class Resolver {
 
   private Resolver() {}
 
-  static Resolved resolve(Settings code, Map<String, String> environment) {
+  static ResolvedSettings resolve(Settings code, Map<String, String> environment) {
     Map<String, String> variables = new TreeMap<>();
     environment.forEach((name, text) -> {
       if (name.startsWith(Kind.PREFIX)) {
@@ -62,7 +62,7 @@ final class Resolver {
       }
     }
     Map<String, StoreSettings> stores = readStores(variables);
-    return new Resolved(withKeys(settings, origins), code, origins, stores, unknown(variables));
+    return new ResolvedSettings(withKeys(settings, origins), code, origins, stores, unknown(variables));
   }
 
   /** Of environment and code, the more careful wins for these two (CONF-5). */

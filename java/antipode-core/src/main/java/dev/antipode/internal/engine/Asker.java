@@ -28,10 +28,10 @@ final class Asker {
   private static final long AT_FAULT = Pace.RETRY_FIRST; // until the next question, where our own code failed
 
   /** What ended a sleep: somebody new waits, or the server pushed, or neither. */
-  private record Woken(boolean isPoked, boolean isPushed) {}
+  private record WakeReason(boolean isPoked, boolean isPushed) {}
 
   /** What came of a question: the data were replaced while it was on its way, or the server has moved, or not. */
-  private enum Answered { OVERTAKEN, MOVED, STILL }
+  private enum QuestionOutcome { OVERTAKEN, MOVED, STILL }
 
   private final ServerInside inside;
   private final Server server;
@@ -181,7 +181,7 @@ final class Asker {
     long ownPace = inside.store.shim().ownPace().toNanos();
     long shortest = Math.max(Math.max(EngineSettings.now().poll(), ownPace), BREATH);
     long due = due(shortest);
-    Woken woken = sleep(Math.min(due - Ticks.now(), NAP));
+    WakeReason woken = sleep(Math.min(due - Ticks.now(), NAP));
     Exception broken = brokenBy;
     if (broken != null) { // a broken channel is a server that has to be asked anew
       brokenBy = null;
@@ -240,14 +240,14 @@ final class Asker {
     if (inside.store.isNamed(server, true) && inside.store.isNamed(server, false)) {
       return;
     }
-    Set<Group> changing;
+    Set<WaitGroup> changing;
     inside.lock.lock();
     try {
       changing = inside.waiters.changing();
     } finally {
       inside.lock.unlock();
     }
-    Group.releaseWithout((ServerEngine) server, changing);
+    WaitGroup.releaseWithout((ServerEngine) server, changing);
   }
 
   /** Return when the server is to be asked, where nobody new comes before. */
@@ -280,7 +280,7 @@ final class Asker {
   }
 
   /** Sleeps until the time is over, the server pushed, or somebody new waits. */
-  private Woken sleep(long nanos) {
+  private WakeReason sleep(long nanos) {
     long until = Ticks.now() + nanos;
     while (!poked && !pushed && brokenBy == null) {
       long left = until - Ticks.now();
@@ -290,7 +290,7 @@ final class Asker {
       LockSupport.parkNanos(this, left);
       Thread.interrupted(); // nobody has a reason to interrupt it: a shim's leftover
     }
-    Woken woken = new Woken(poked, pushed);
+    WakeReason woken = new WakeReason(poked, pushed);
     if (woken.isPoked) { // what was not seen is not cleared: it may be set in this moment
       poked = false;
     }
@@ -327,11 +327,11 @@ final class Asker {
 
   /** One question; true if the server has moved. One whose answer was overtaken is asked again, once (BAR-33). */
   private boolean round(boolean wanted) {
-    Answered answered = ask(wanted);
-    return (answered == Answered.OVERTAKEN ? ask(wanted) : answered) == Answered.MOVED;
+    QuestionOutcome answered = ask(wanted);
+    return (answered == QuestionOutcome.OVERTAKEN ? ask(wanted) : answered) == QuestionOutcome.MOVED;
   }
 
-  private Answered ask(boolean wanted) {
+  private QuestionOutcome ask(boolean wanted) {
     long beganAt;
     long askedAt = Ticks.now();
     List<WriteId> ids;
@@ -373,7 +373,7 @@ final class Asker {
       } else {
         refused(error, shim.kindOf(error));
       }
-      return Answered.STILL;
+      return QuestionOutcome.STILL;
     }
     inside.reach.answered();
     if (shim.ownPace().isZero()) { // such a shim counts its questions by itself
@@ -382,12 +382,12 @@ final class Asker {
     renewal.endQuestion(Ticks.now() - beganAt);
     Proof proof = inside.proofs.answered();
     if (proof == null) {
-      return Answered.OVERTAKEN;
+      return QuestionOutcome.OVERTAKEN;
     }
     Proofs after = inside.proofs.now();
     // An answer that proves no position is none of an earlier one: what that one proved is as old as it.
     Map<String, Long> applied = after.askedAt() == proof.askedAt() ? after.applied() : Map.of();
-    List<Group> released;
+    List<WaitGroup> released;
     inside.lock.lock();
     try {
       long now = Ticks.now();
@@ -395,11 +395,11 @@ final class Asker {
     } finally {
       inside.lock.unlock();
     }
-    Group.releaseAll(released);
+    WaitGroup.releaseAll(released);
     boolean moved = !released.isEmpty()
         || !before.epoch().equals(after.epoch())
         || !Objects.equals(before.current(), after.current());
-    return moved ? Answered.MOVED : Answered.STILL;
+    return moved ? QuestionOutcome.MOVED : QuestionOutcome.STILL;
   }
 
   private void openWatch(Shim shim) throws Exception {
@@ -419,7 +419,7 @@ final class Asker {
     closeChannel();
     inside.reach.answered(); // in its way: it is asked at the pace of a poll, not of a server that is down
     Visibility answer = Visibility.unproven(words(error), kind);
-    List<Group> released;
+    List<WaitGroup> released;
     inside.lock.lock();
     try {
       released = inside.waiters.answerAll(answer);
@@ -427,7 +427,7 @@ final class Asker {
     } finally {
       inside.lock.unlock();
     }
-    Group.releaseAll(released);
+    WaitGroup.releaseAll(released);
   }
 
   /** A question, or the push channel, ended without an answer: by the server's silence, or by a fault of our own (BAR-61). */
@@ -448,14 +448,14 @@ final class Asker {
     if (!inside.reach.isOut(now)) {
       return;
     }
-    List<Group> released;
+    List<WaitGroup> released;
     inside.lock.lock();
     try {
       released = inside.waiters.leaveOut();
     } finally {
       inside.lock.unlock();
     }
-    Group.releaseAll(released);
+    WaitGroup.releaseAll(released);
   }
 
   private static String words(Throwable error) {

@@ -75,7 +75,7 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
 
   /** One of its waits. */
   private final class Round {
-    private final Group group = waits.begin(this::over);
+    private final WaitGroup group = waits.begin(this::over);
     private final AtomicReference<State> state = new AtomicReference<>(State.STARTING);
     private final AtomicBoolean hasGoneOn = new AtomicBoolean();
     private Map<RegisteredStore, Integer> places;
@@ -83,11 +83,11 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
 
     /** Return whether something is waited for; then {@link #over} ends it. */
     boolean begin() {
-      if (Waiting.park(group, waits.plan().asked())) {
-        places = Waiting.takePlaces(group, true);
+      if (ServerWaiting.park(group, waits.plan().asked())) {
+        places = ServerWaiting.takePlaces(group, true);
         if (places != null) {
           // Everything that ends the wait reads these two after the state has left STARTING.
-          alarm = EngineThreads.TIMER.schedule(this::over, Waiting.patience(group), TimeUnit.NANOSECONDS);
+          alarm = EngineThreads.TIMER.schedule(this::over, ServerWaiting.patience(group), TimeUnit.NANOSECONDS);
           if (!isWatched) {
             isWatched = true;
             whenComplete((result, error) -> round.abandon());
@@ -142,9 +142,9 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
         alarm.cancel(false);
       }
       if (places != null) {
-        Waiting.giveBack(places, true);
+        ServerWaiting.giveBack(places, true);
       }
-      Waiting.giveUp(group);
+      ServerWaiting.giveUp(group);
     }
   }
 

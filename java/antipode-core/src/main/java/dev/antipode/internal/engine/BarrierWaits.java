@@ -19,8 +19,8 @@ final class BarrierWaits {
 
   private final Set<RegisteredStore> parked = new HashSet<>(0); // where an earlier wait was parked
   private volatile Plan plan;
-  private Group group;
-  private List<Need> needs = List.of();
+  private WaitGroup group;
+  private List<PendingWait> needs = List.of();
 
   BarrierWaits(Plan plan) {
     this.plan = plan;
@@ -32,12 +32,12 @@ final class BarrierWaits {
   }
 
   /** Return the last wait; it began when the first did. */
-  Group group() {
+  WaitGroup group() {
     return group;
   }
 
   /** Return those that the verdicts are told by. */
-  List<Need> needs() {
+  List<PendingWait> needs() {
     return needs;
   }
 
@@ -47,8 +47,8 @@ final class BarrierWaits {
   }
 
   /** Return a wait, to be parked by the plan: the first one, or the one that follows. */
-  Group begin(Runnable onRelease) {
-    Group next = new Group(plan.timeout(), group == null ? Ticks.now() : group.since, onRelease, false);
+  WaitGroup begin(Runnable onRelease) {
+    WaitGroup next = new WaitGroup(plan.timeout(), group == null ? Ticks.now() : group.since, onRelease, false);
     next.looksTwice = plan.looksTwice();
     next.hasLost = this::hasLost;
     return next;
@@ -63,7 +63,7 @@ final class BarrierWaits {
   }
 
   /** Take what a wait came to; return false where another is to follow, by the new plan, under its deadline. */
-  boolean take(Group ended) {
+  boolean take(WaitGroup ended) {
     group = ended;
     needs = ended.needs;
     if (!parked.isEmpty()) {
@@ -80,17 +80,17 @@ final class BarrierWaits {
 
   private boolean goesOn(Plan now) {
     Set<ServerEngine> named = now.asked().stream().flatMap(asked -> asked.servers().stream()).collect(Collectors.toSet());
-    List<Need> failed = needs.stream().filter(BarrierWaits::fails).toList();
-    boolean hasTime = Waiting.patience(group) > 0;
+    List<PendingWait> failed = needs.stream().filter(BarrierWaits::fails).toList();
+    boolean hasTime = ServerWaiting.patience(group) > 0;
     boolean isOutdated = group.isOutdated();
     if (!failed.isEmpty() && (!hasTime || !isOutdated && failed.stream().anyMatch(need -> named.contains(need.server)))) {
       return false;
     }
-    List<Need> judged = needs.stream().filter(need -> named.contains(need.server) && !need.divided).toList();
+    List<PendingWait> judged = needs.stream().filter(need -> named.contains(need.server) && !need.divided).toList();
     Set<Map.Entry<ServerEngine, WriteId>> known =
         judged.stream().map(need -> Map.entry(need.server, need.writeId)).collect(Collectors.toSet());
-    List<Need> joined = new ArrayList<>();
-    for (Asked asked : now.asked()) {
+    List<PendingWait> joined = new ArrayList<>();
+    for (StoreRequest asked : now.asked()) {
       for (ServerEngine server : asked.servers()) {
         asked.ids().stream()
             .filter(id -> !known.contains(Map.entry(server, id)))
@@ -109,13 +109,13 @@ final class BarrierWaits {
   }
 
   /** Return whether the barrier does not pass for this need, whoever else joins. */
-  private static boolean fails(Need need) {
+  private static boolean fails(PendingWait need) {
     return !(need.isVisible() || need.leftOut || need.divided);
   }
 
   /** Return the need of a server that joined too late to be asked. */
-  private Need missed(WriteId id, ServerEngine server) {
-    Need need = new Need(id, server, group);
+  private PendingWait missed(WriteId id, ServerEngine server) {
+    PendingWait need = new PendingWait(id, server, group);
     need.answer = server instanceof Discovery unknown
         ? Visibility.unproven(CHANGED, unknown.kind())
         : Visibility.notYet(CHANGED);

@@ -45,7 +45,7 @@ public final class Barriers {
     if (plan.dryRun()) {
       return recordOnly(plan);
     }
-    return finish(Waiting.block(plan), Context.current(), null);
+    return finish(ServerWaiting.block(plan), Context.current(), null);
   }
 
   /** The same without a thread that waits. What is wrong with the call itself is thrown at once. */
@@ -79,13 +79,13 @@ public final class Barriers {
   static BarrierResult finish(BarrierWaits waits, Context context, String site) {
     Plan plan = waits.plan();
     long waited = Ticks.now() - waits.group().since;
-    List<Need> needs = waits.needs();
+    List<PendingWait> needs = waits.needs();
     boolean looked = plan.looks();
     BarrierResult result;
     boolean leftOut = false;
     // A store without a single server has nothing to ask, and no needs: that is no pass.
     if (plan.unregistered().isEmpty()
-        && needs.stream().allMatch(Need::isVisible)
+        && needs.stream().allMatch(PendingWait::isVisible)
         && plan.asked().stream().allMatch(asked -> !asked.servers().isEmpty() && asked.gone().isEmpty())) {
       result = result(plan, true, waited, () -> Judgement.judge(plan, needs, waited, looked), false, false);
     } else {
@@ -158,7 +158,7 @@ public final class Barriers {
     }
   }
 
-  private static Outcome outcome(Plan plan, BarrierResult result, Group group) {
+  private static Outcome outcome(Plan plan, BarrierResult result, WaitGroup group) {
     if (result.vacuous()) {
       return Outcome.VACUOUS;
     }
@@ -189,7 +189,7 @@ public final class Barriers {
     if (plan.isVacuous()) {
       warnVacuous(plan, site);
     }
-    List<Need> needs = FollowedBarriers.follow(plan, site);
+    List<PendingWait> needs = FollowedBarriers.follow(plan, site);
     Map<String, StoreResult> verdicts = Judgement.judge(plan, needs, 0, true);
     (plan.isVacuous() ? Outcome.VACUOUS : Outcome.SATISFIED).count();
     return result(plan, true, 0, () -> verdicts, hasLeftOut(verdicts), true);

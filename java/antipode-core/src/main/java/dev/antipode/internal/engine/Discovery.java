@@ -23,7 +23,7 @@ import java.util.function.Function;
  */
 public class Discovery extends ServerEngine implements ServerSource {
   /** Whose servers are named, and for whom. */
-  public enum Whose {
+  public enum SourceKey {
     /** Those that a list names: barriers of the region ask them. */
     LISTED(false, true, false),
     /** A wrapped client's own, known once it has connected. */
@@ -39,7 +39,7 @@ public class Discovery extends ServerEngine implements ServerSource {
     private final boolean isOfRegion;
     private final boolean isOnce;
 
-    Whose(boolean isOwn, boolean isOfRegion, boolean isOnce) {
+    SourceKey(boolean isOwn, boolean isOfRegion, boolean isOnce) {
       this.isOwn = isOwn;
       this.isOfRegion = isOfRegion;
       this.isOnce = isOnce;
@@ -56,7 +56,7 @@ public class Discovery extends ServerEngine implements ServerSource {
     }
 
     /** Return for whom servers are named that somebody names in the place of these. */
-    public Whose again() {
+    public SourceKey again() {
       return this == CLIENTS ? NAMED : this == CLIENTS_ALONE ? NAMED_ALONE : this;
     }
 
@@ -76,7 +76,7 @@ public class Discovery extends ServerEngine implements ServerSource {
   private final WeakReference<Object> client;
   private final Function<Object, ? extends Collection<?>> asking;
   private final Function<Object, ?> looking;
-  private final Whose whose;
+  private final SourceKey whose;
   private volatile Consumer<Object> meeting = client -> {};
   private volatile String unmet = ""; // why the connections that the client holds could not be looked at
   private volatile Object looked; // how the client was when its last answer was asked for
@@ -86,7 +86,7 @@ public class Discovery extends ServerEngine implements ServerSource {
   private volatile long toldAt = Ticks.LONG_AGO; // when the last question was asked that came to anything
   private volatile String words = "nobody has asked it yet";
   // Under the lock of this:
-  private final List<Need> parked = new ArrayList<>();
+  private final List<PendingWait> parked = new ArrayList<>();
   private boolean isAsking;
   private long failedAt = Ticks.LONG_AGO; // when an answer that was known could not be had again
 
@@ -105,7 +105,7 @@ public class Discovery extends ServerEngine implements ServerSource {
       Object client,
       Function<Object, ? extends Collection<?>> asking,
       Function<Object, ?> looking,
-      Whose whose) {
+      SourceKey whose) {
     super(store, name, null);
     this.client = new WeakReference<>(client);
     this.asking = asking;
@@ -120,7 +120,7 @@ public class Discovery extends ServerEngine implements ServerSource {
       String name,
       Object client,
       Function<Object, ? extends Collection<?>> asking,
-      Whose whose) {
+      SourceKey whose) {
     this(store, name, client, asking, same -> null, whose);
   }
 
@@ -151,7 +151,7 @@ public class Discovery extends ServerEngine implements ServerSource {
   }
 
   /** Return whose servers it names. */
-  public Whose whose() {
+  public SourceKey whose() {
     return whose;
   }
 
@@ -219,19 +219,19 @@ public class Discovery extends ServerEngine implements ServerSource {
 
   /** Whoever waits here waits at each of the known servers. */
   private void goOn() {
-    List<Group> over = new ArrayList<>();
+    List<WaitGroup> over = new ArrayList<>();
     synchronized (this) {
-      for (Need need : parked) {
+      for (PendingWait need : parked) {
         if (divide(need)) {
           over.add(need.group);
         }
       }
       parked.clear();
     }
-    Group.releaseAll(over);
+    WaitGroup.releaseAll(over);
   }
 
-  private boolean divide(Need need) {
+  private boolean divide(PendingWait need) {
     need.group.divide(need, servers.values()).forEach(each -> each.server.park(each));
     return need.group.settle(need, Visibility.VISIBLE);
   }
@@ -334,22 +334,22 @@ public class Discovery extends ServerEngine implements ServerSource {
   }
 
   private void settleAll(Visibility answer) {
-    List<Group> over = new ArrayList<>();
+    List<WaitGroup> over = new ArrayList<>();
     synchronized (this) {
-      for (Need need : parked) {
+      for (PendingWait need : parked) {
         if (need.group.settle(need, answer)) {
           over.add(need.group);
         }
       }
       parked.clear();
     }
-    Group.releaseAll(over);
+    WaitGroup.releaseAll(over);
   }
 
   // Who waits
 
   @Override
-  boolean park(Need need) {
+  boolean park(PendingWait need) {
     boolean isOver;
     synchronized (this) {
       long now = Ticks.now();
@@ -382,7 +382,7 @@ public class Discovery extends ServerEngine implements ServerSource {
   }
 
   @Override
-  synchronized void giveUp(Need need) {
+  synchronized void giveUp(PendingWait need) {
     parked.remove(need);
     need.group.settle(need, missing());
   }

@@ -43,8 +43,8 @@ record EndedBarrier(BarrierWaits ended, BarrierResult result, Outcome outcome, C
   @Override
   public List<StoreWait> waits() {
     List<StoreWait> waits = new ArrayList<>();
-    for (Asked asked : ended.plan().asked()) {
-      List<Need> own = ended.needs().stream().filter(need -> need.server.store() == asked.store()).toList();
+    for (StoreRequest asked : ended.plan().asked()) {
+      List<PendingWait> own = ended.needs().stream().filter(need -> need.server.store() == asked.store()).toList();
       if (own.stream().noneMatch(need -> need.parked)) {
         continue; // every write to it was seen at once
       }
@@ -58,7 +58,7 @@ record EndedBarrier(BarrierWaits ended, BarrierResult result, Outcome outcome, C
     return waits;
   }
 
-  private static StoreWait waitOf(Asked asked, Verdict verdict, long nanos, boolean isSeen) {
+  private static StoreWait waitOf(StoreRequest asked, Verdict verdict, long nanos, boolean isSeen) {
     return new StoreWait(asked.store().name(), asked.store().kind(), verdict, nanos, isSeen);
   }
 }

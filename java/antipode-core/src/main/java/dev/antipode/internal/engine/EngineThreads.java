@@ -16,8 +16,8 @@ final class EngineThreads {
    * A daemon thread on which nothing may block: it may complete the futures of others (BAR-31). It keeps nothing of its
    * starter's: no class loader, no inherited thread-locals.
    */
-  static final class Own extends Thread {
-    Own(Runnable work, String name) {
+  static final class EngineThread extends Thread {
+    EngineThread(Runnable work, String name) {
       super(null, work, name, 0, false);
       setDaemon(true);
       setContextClassLoader(EngineThreads.class.getClassLoader());
@@ -38,7 +38,7 @@ final class EngineThreads {
    * @throws OutOfMemoryError where the process may have no more threads
    */
   static Thread start(Runnable work, String name) {
-    Thread thread = new Own(work, name);
+    Thread thread = new EngineThread(work, name);
     thread.start();
     return thread;
   }
@@ -55,7 +55,7 @@ final class EngineThreads {
   private static Executor futures() {
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(MOST, MOST, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), work ->
-            new Own(work, "antipode-futures-" + NUMBERS.incrementAndGet()));
+            new EngineThread(work, "antipode-futures-" + NUMBERS.incrementAndGet()));
     pool.allowCoreThreadTimeOut(true);
     return work -> {
       try {
@@ -68,7 +68,7 @@ final class EngineThreads {
 
   private static ScheduledThreadPoolExecutor timer() {
     ScheduledThreadPoolExecutor timer =
-        new ScheduledThreadPoolExecutor(1, work -> new Own(work, "antipode-deadlines"));
+        new ScheduledThreadPoolExecutor(1, work -> new EngineThread(work, "antipode-deadlines"));
     timer.setRemoveOnCancelPolicy(true);
     return timer;
   }

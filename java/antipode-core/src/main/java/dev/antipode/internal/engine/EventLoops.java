@@ -20,7 +20,7 @@ final class EventLoops {
     @Override
     protected Kind computeValue(Class<?> type) {
       for (Class<?> each = type; each != null; each = each.getSuperclass()) {
-        if (each == EngineThreads.Own.class) {
+        if (each == EngineThreads.EngineThread.class) {
           return Kind.NEVER_BLOCKS;
         }
         for (Class<?> marker : each.getInterfaces()) {

@@ -42,16 +42,16 @@ final class FollowedBarriers {
    *
    * @return what is looked for; empty where too much is followed already
    */
-  static List<Need> follow(Plan plan, String site) {
+  static List<PendingWait> follow(Plan plan, String site) {
     Consumer<FollowedBarrier.Ending> observer = Observers.events().observeBarrier(new Call(plan, site));
     Consumer<FollowedBarrier.Ending> told = observer == null ? ending -> {} : observer;
     boolean unjudged = plan.leavesUnjudged(); // by now: the scope goes on
-    Followed followed = Following.follow(plan.asked(), writes -> told.accept(ending(plan, writes, unjudged)));
+    FollowedWrites followed = FollowRegistry.follow(plan.asked(), writes -> told.accept(ending(plan, writes, unjudged)));
     if (followed == null) { // this one is not followed, and its record says that nobody knows
       told.accept(ending(plan, List.of(), unjudged));
       return List.of();
     }
-    BarrierLooks.keep(plan, site);
+    BarrierObservation.keep(plan, site);
     return followed.needs();
   }
 
@@ -59,7 +59,7 @@ final class FollowedBarriers {
   private static FollowedBarrier.Ending ending(Plan plan, List<FollowedWrite> writes, boolean unjudged) {
     List<FollowedBarrier.StoreLook> stores = new ArrayList<>();
     boolean allSeen = plan.unregistered().isEmpty();
-    for (Asked asked : plan.asked()) {
+    for (StoreRequest asked : plan.asked()) {
       List<FollowedWrite> own = writes.stream().filter(write -> write.server().store() == asked.store()).toList();
       Verdict verdict = verdict(asked, own);
       stores.add(new FollowedBarrier.StoreLook(
@@ -81,7 +81,7 @@ final class FollowedBarriers {
   }
 
   /** What a barrier would have found of one store; a server that does not answer is left out, as by a barrier. */
-  private static Verdict verdict(Asked asked, List<FollowedWrite> writes) {
+  private static Verdict verdict(StoreRequest asked, List<FollowedWrite> writes) {
     List<FollowedWrite> judged = judged(writes);
     if (judged.stream().anyMatch(FollowedWrite::isLate)) {
       return Verdict.NOT_YET;

@@ -8,14 +8,14 @@ import java.util.Collection;
 
 /** One write at one server that dry-run follows: what the first look said, and when it was seen. */
 public final class FollowedWrite {
-  final Need look;
-  Need park; // null where the first look was the last
+  final PendingWait look;
+  PendingWait park; // null where the first look was the last
   private Visibility first; // null where the server did not answer, or where nobody asked it any more
   private Visibility answer;
   private Long at;
   private Double visibleAfter;
 
-  FollowedWrite(Need look) {
+  FollowedWrite(PendingWait look) {
     this.look = look;
   }
 

@@ -19,18 +19,18 @@ import java.util.List;
 /** A barrier that repeats what was just proved, without I/O, span or instrument (BAR-33 to BAR-36). */
 final class FreePath {
   /** One position that has to hold at one server. */
-  private record Held(ServerEngine server, String epoch, long counter) {}
+  private record RequiredPosition(ServerEngine server, String epoch, long counter) {}
 
   /** One store as it was when the barrier passed. */
-  private record Known(RegionStore store, int generation) {}
+  private record KnownStore(RegionStore store, int generation) {}
 
   /** What the last barrier of a scope proved, for repeating it in O(1). */
   private record Proof(
       Lineage lineage,
       long registryGeneration,
       int settingsGeneration,
-      Known[] stores,
-      Held[] needs,
+      KnownStore[] stores,
+      RequiredPosition[] needs,
       BarrierResult result) {}
 
   private FreePath() {}
@@ -52,21 +52,21 @@ final class FreePath {
     }
     long now = Ticks.now();
     long proved = 0;
-    for (Held need : proof.needs) {
+    for (RequiredPosition need : proof.needs) {
       int generation = need.server.generationOfProof(need.epoch, need.counter, now);
       if (generation < 0) {
         return null;
       }
       proved += generation;
     }
-    for (Known each : proof.stores) {
+    for (KnownStore each : proof.stores) {
       // In this order: servers that are named behind the first look are another generation's.
       if (each.store.isDiscoveryDue(now) || each.store.generation() != each.generation) {
         return null;
       }
     }
     // Generations only grow: where their sum is that of the proofs, all proofs stood when the last one was looked up (BAR-63).
-    for (Held need : proof.needs) {
+    for (RequiredPosition need : proof.needs) {
       proved -= need.server.generation();
     }
     if (proved != 0) {
@@ -75,7 +75,7 @@ final class FreePath {
     Outcome.FREE.count();
     BarrierLog log = BarrierLog.current();
     if (log != null) {
-      for (Known each : proof.stores) {
+      for (KnownStore each : proof.stores) {
         log.note(each.store.name());
       }
     }
@@ -112,8 +112,8 @@ final class FreePath {
         || !plan.recorded().isEmpty()) {
       return;
     }
-    List<Held> needs = new ArrayList<>();
-    for (Asked asked : plan.asked()) {
+    List<RequiredPosition> needs = new ArrayList<>();
+    for (StoreRequest asked : plan.asked()) {
       if (!asked.gone().isEmpty()) {
         return;
       }
@@ -123,19 +123,19 @@ final class FreePath {
         }
         Ordered version = (Ordered) id.version();
         for (ServerEngine server : asked.servers()) {
-          needs.add(new Held(server, version.epoch(), version.counter()));
+          needs.add(new RequiredPosition(server, version.epoch(), version.counter()));
         }
       }
     }
-    Known[] stores = plan.asked().stream()
-        .map(asked -> new Known(asked.store(), asked.generation()))
-        .toArray(Known[]::new);
+    KnownStore[] stores = plan.asked().stream()
+        .map(asked -> new KnownStore(asked.store(), asked.generation()))
+        .toArray(KnownStore[]::new);
     scope.proof(new Proof(
         plan.lineage(),
         Registry.current().generation(),
         ProcessSettings.generation(),
         stores,
-        needs.toArray(Held[]::new),
+        needs.toArray(RequiredPosition[]::new),
         new BarrierResult.Builder(result).build()));
   }
 }

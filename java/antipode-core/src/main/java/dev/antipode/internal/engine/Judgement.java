@@ -36,13 +36,13 @@ final class Judgement {
    * @param waited nanoseconds
    * @param looked nobody waited, so that what is not visible is not yet
    */
-  static Map<String, StoreResult> judge(Plan plan, List<Need> needs, long waited, boolean looked) {
+  static Map<String, StoreResult> judge(Plan plan, List<PendingWait> needs, long waited, boolean looked) {
     Map<String, StoreResult> verdicts = new LinkedHashMap<>();
-    for (Asked asked : plan.asked()) {
-      List<Need> own = needs.stream().filter(need -> need.server.store() == asked.store()).toList();
+    for (StoreRequest asked : plan.asked()) {
+      List<PendingWait> own = needs.stream().filter(need -> need.server.store() == asked.store()).toList();
       verdicts.put(asked.store().name(), judgeStore(asked, own, waited, looked));
     }
-    for (Asked asked : plan.recorded()) {
+    for (StoreRequest asked : plan.recorded()) {
       verdicts.putIfAbsent(
           asked.store().name(), new StoreResult(Verdict.NOT_YET, "in dry-run: recorded, not waited for"));
     }
@@ -54,14 +54,14 @@ final class Judgement {
     return verdicts;
   }
 
-  static StoreResult judgeStore(Asked asked, List<Need> needs, long waited, boolean looked) {
+  static StoreResult judgeStore(StoreRequest asked, List<PendingWait> needs, long waited, boolean looked) {
     List<ServerResult> servers = new ArrayList<>();
     Set<ServerEngine> known = new LinkedHashSet<>(asked.servers());
     needs.forEach(need -> known.add(need.server));
     Set<ServerEngine> divided =
         needs.stream().filter(need -> need.divided).map(need -> need.server).collect(Collectors.toSet());
     for (ServerEngine server : known) {
-      List<Need> own = needs.stream().filter(need -> need.server == server && !need.divided).toList();
+      List<PendingWait> own = needs.stream().filter(need -> need.server == server && !need.divided).toList();
       if (!own.isEmpty() || !divided.contains(server)) {
         servers.add(judgeWhole(server, own, asked, looked));
       }
@@ -97,7 +97,7 @@ final class Judgement {
   }
 
   /** Return what a server's needs say of it: nothing is visible at one that was not asked for all (BAR-65). */
-  private static ServerResult judgeWhole(ServerEngine server, List<Need> needs, Asked asked, boolean looked) {
+  private static ServerResult judgeWhole(ServerEngine server, List<PendingWait> needs, StoreRequest asked, boolean looked) {
     ServerResult result = judgeServer(server, needs, looked);
     Set<WriteId> ids = needs.stream().map(need -> need.writeId).collect(Collectors.toSet());
     if (result.verdict() != Verdict.VISIBLE || ids.containsAll(asked.ids())) {
@@ -108,7 +108,7 @@ final class Judgement {
   }
 
   /** Whether a server that does not answer makes the store unproven (BAR-26). */
-  static boolean failsWithoutReplica(Asked asked) {
+  static boolean failsWithoutReplica(StoreRequest asked) {
     OnReplicaOut said = asked.store().options().onReplicaOut();
     return (said != null ? said : ProcessSettings.inForce().onReplicaOut()) == OnReplicaOut.FAIL;
   }
@@ -123,9 +123,9 @@ final class Judgement {
   }
 
   /** How long after the call the last of these needs was settled, in nanoseconds. */
-  static long late(List<Need> needs) {
+  static long late(List<PendingWait> needs) {
     long late = 0;
-    for (Need need : needs) {
+    for (PendingWait need : needs) {
       if (need.isDone()) {
         late = Math.max(late, need.seenAt - need.group.since);
       }
@@ -133,7 +133,7 @@ final class Judgement {
     return late;
   }
 
-  private static String wanted(Asked asked) {
+  private static String wanted(StoreRequest asked) {
     WriteId first = asked.ids().get(0);
     if (asked.ids().size() == 1 && first.isPosition() && first.version() instanceof Ordered version) {
       return EpochJudge.place(version.epoch(), version.counter()) + " or later";
@@ -142,7 +142,7 @@ final class Judgement {
   }
 
   /** Return what these needs say of one server. */
-  static ServerResult judgeServer(ServerEngine server, List<Need> needs, boolean looked) {
+  static ServerResult judgeServer(ServerEngine server, List<PendingWait> needs, boolean looked) {
     String address = server.address();
     if (needs.stream().anyMatch(need -> need.leftOut)) {
       String words = server.down().isEmpty() ? "does not answer" : server.down();
@@ -156,7 +156,7 @@ final class Judgement {
       String words = address + ": " + unproven.get().reason();
       return new ServerResult(address, Verdict.UNPROVEN, words, false, unproven.get().kind());
     }
-    for (Need need : needs) {
+    for (PendingWait need : needs) {
       if (!need.isVisible()) {
         Verdict late = looked ? Verdict.NOT_YET : Verdict.TIMED_OUT;
         return new ServerResult(address, late, missing(need), false, null, needs.stream().anyMatch(each -> each.overloaded));
@@ -173,7 +173,7 @@ final class Judgement {
     return isUnknown ? Visibility.unproven("unknown epoch: " + answer.reason(), UnprovenKind.HISTORY) : null;
   }
 
-  private static String missing(Need need) {
+  private static String missing(PendingWait need) {
     ServerEngine server = need.server;
     if (!server.down().isEmpty()) {
       return "replica " + server.address() + " does not answer: " + server.down();

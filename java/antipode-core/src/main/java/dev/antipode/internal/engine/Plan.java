@@ -39,10 +39,10 @@ import java.util.Map;
 record Plan(
     LineageScope scope,
     Lineage lineage,
-    List<Asked> asked,
+    List<StoreRequest> asked,
     List<String> elsewhere,
     Map<String, Visibility> unregistered,
-    List<Asked> recorded,
+    List<StoreRequest> recorded,
     List<String> switchedOff,
     long timeout,
     Reach reach,
@@ -63,7 +63,7 @@ record Plan(
   /** Return the same for the servers that are known now (BAR-65). */
   Plan withServersNamedAnew() {
     boolean isOwn = reach == Reach.REPLICA;
-    return of(asked.stream().map(each -> Asked.of(each.store(), each.ids(), isOwn)).toList());
+    return of(asked.stream().map(each -> StoreRequest.of(each.store(), each.ids(), isOwn)).toList());
   }
 
   /** Return whether a judged store's set of servers has changed since they were named. */
@@ -72,11 +72,11 @@ record Plan(
   }
 
   /** Return whether a store's set of servers has changed since they were named. */
-  static boolean isOutdated(Asked asked) {
+  static boolean isOutdated(StoreRequest asked) {
     return asked.store().generation() != asked.generation();
   }
 
-  private Plan of(List<Asked> stores) {
+  private Plan of(List<StoreRequest> stores) {
     return new Plan(scope, lineage, stores, elsewhere, unregistered, recorded, switchedOff, timeout, reach, onTimeout,
         onUnproven, onVacuous, requireComplete, dryRun, expiredBranches, names, inDoubt);
   }

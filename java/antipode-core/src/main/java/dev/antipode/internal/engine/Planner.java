@@ -71,10 +71,10 @@ final class Planner {
     }
     Reach reach = checkedReach(options.reach());
     boolean isOwn = reach == Reach.REPLICA;
-    List<Asked> asked = new ArrayList<>(2);
+    List<StoreRequest> asked = new ArrayList<>(2);
     List<String> elsewhere = new ArrayList<>(0);
     Map<String, Visibility> unregistered = new LinkedHashMap<>(0);
-    List<Asked> recorded = new ArrayList<>(0);
+    List<StoreRequest> recorded = new ArrayList<>(0);
     List<String> switchedOff = new ArrayList<>(0);
     boolean dryRun = options.dryRun() || now.mode() == Mode.DRY_RUN;
     boolean expiredBranches = false;
@@ -108,8 +108,8 @@ final class Planner {
       if (mode == Mode.OFF) {
         switchedOff.add(name);
       } else {
-        List<Asked> group = !dryRun && mode == Mode.DRY_RUN ? recorded : asked;
-        group.add(Asked.of(RegionStore.of(store), lineage.ofStore(name), isOwn));
+        List<StoreRequest> group = !dryRun && mode == Mode.DRY_RUN ? recorded : asked;
+        group.add(StoreRequest.of(RegionStore.of(store), lineage.ofStore(name), isOwn));
       }
     }
     return new Plan(
@@ -142,10 +142,10 @@ final class Planner {
     return reach == null ? Reach.REGION : reach;
   }
 
-  private static long deadline(Duration timeout, LineageScope scope, List<Asked> asked) {
+  private static long deadline(Duration timeout, LineageScope scope, List<StoreRequest> asked) {
     Duration wanted = timeout;
     if (wanted == null) {
-      for (Asked each : asked) {
+      for (StoreRequest each : asked) {
         Duration own = each.store().timeout();
         wanted = wanted == null || own.compareTo(wanted) > 0 ? own : wanted;
       }

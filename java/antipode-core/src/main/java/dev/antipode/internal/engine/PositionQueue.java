@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.PriorityQueue;
 
 /** The needs for positions of one epoch at one server, least first. Those that were given up are passed over. */
-final class PositionQueue implements Iterable<Need> {
+final class PositionQueue implements Iterable<PendingWait> {
   private static final int SWEEP_FROM = 1024;
 
-  private record Place(long counter, long number, Need need) {}
+  private record Place(long counter, long number, PendingWait need) {}
 
   private static final Comparator<Place> LEAST_FIRST =
       (one, other) -> {
@@ -23,7 +23,7 @@ final class PositionQueue implements Iterable<Need> {
   private int sweepAt = SWEEP_FROM;
 
   /** One more need. */
-  void push(Need need) {
+  void push(PendingWait need) {
     if (heap.size() >= sweepAt) { // behind one that waits long, thousands may have been given up
       heap.removeIf(place -> place.need.isDone());
       sweepAt = Math.max(SWEEP_FROM, 2 * heap.size());
@@ -32,7 +32,7 @@ final class PositionQueue implements Iterable<Need> {
   }
 
   /** The need for the least position, or null. */
-  Need first() {
+  PendingWait first() {
     while (!heap.isEmpty() && heap.peek().need.isDone()) {
       heap.remove();
     }
@@ -40,10 +40,10 @@ final class PositionQueue implements Iterable<Need> {
   }
 
   /** Takes out, in order, the needs for positions up to {@code counter}. */
-  List<Need> reached(long counter) {
-    List<Need> taken = new ArrayList<>();
+  List<PendingWait> reached(long counter) {
+    List<PendingWait> taken = new ArrayList<>();
     while (!heap.isEmpty() && Long.compareUnsigned(heap.peek().counter, counter) <= 0) {
-      Need need = heap.remove().need;
+      PendingWait need = heap.remove().need;
       if (!need.isDone()) {
         taken.add(need);
       }
@@ -52,8 +52,8 @@ final class PositionQueue implements Iterable<Need> {
   }
 
   /** Takes out the needs for positions from {@code counter} on. */
-  List<Need> fromCounter(long counter) {
-    List<Need> taken = new ArrayList<>();
+  List<PendingWait> fromCounter(long counter) {
+    List<PendingWait> taken = new ArrayList<>();
     PriorityQueue<Place> kept = new PriorityQueue<>(LEAST_FIRST);
     for (Place place : heap) {
       if (Long.compareUnsigned(place.counter, counter) < 0) {
@@ -68,8 +68,8 @@ final class PositionQueue implements Iterable<Need> {
 
   /** The needs as they are now, in no particular order. */
   @Override
-  public Iterator<Need> iterator() {
-    List<Need> needs = new ArrayList<>(heap.size());
+  public Iterator<PendingWait> iterator() {
+    List<PendingWait> needs = new ArrayList<>(heap.size());
     for (Place place : heap) {
       if (!place.need.isDone()) {
         needs.add(place.need);

@@ -58,7 +58,7 @@ public final class ReachedServers extends Discovery {
   }
 
   /** Those of a store; {@code whose} says who asks them. */
-  public ReachedServers(RegionStore store, Whose whose) {
+  public ReachedServers(RegionStore store, SourceKey whose) {
     super(store, "its open connections", store, same -> List.of(), whose);
   }
 

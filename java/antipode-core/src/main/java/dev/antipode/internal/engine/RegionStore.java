@@ -6,7 +6,7 @@ import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
 import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.internal.base.Ticks;
-import dev.antipode.internal.engine.Discovery.Whose;
+import dev.antipode.internal.engine.Discovery.SourceKey;
 import dev.antipode.internal.store.Ages;
 import dev.antipode.internal.store.Registry;
 import dev.antipode.internal.store.StoreFactory;
@@ -41,7 +41,7 @@ public final class RegionStore extends RegisteredStore {
   private final Map<String, ServerEngine> own = new LinkedHashMap<>(); // of wrapped clients
   private final Map<String, ServerEngine> region = new LinkedHashMap<>(); // listed, and of wraps without a list
   private final Map<String, ServerEngine> aside = new LinkedHashMap<>(); // no barrier asks them
-  private final Map<Whose, ReachedServers> ofConnections = new EnumMap<>(Whose.class);
+  private final Map<SourceKey, ReachedServers> ofConnections = new EnumMap<>(SourceKey.class);
   private final Map<String, Long> gone = new HashMap<>(); // when discovery took an address away
   private volatile List<ServerEngine> ownServers = List.of();
   private volatile List<ServerEngine> regionServers = List.of();
@@ -95,7 +95,7 @@ public final class RegionStore extends RegisteredStore {
   @Override
   public Server useServer(StoreOptions wrap, Object target, String address) {
     boolean isAlone = namesServers(wrap);
-    if (isNamed(target, address, isAlone ? Whose.NAMED_ALONE : Whose.NAMED)) {
+    if (isNamed(target, address, isAlone ? SourceKey.NAMED_ALONE : SourceKey.NAMED)) {
       return add(aside, target, address); // for reads that wait
     }
     Server server = add(own, target, address);
@@ -111,7 +111,7 @@ public final class RegionStore extends RegisteredStore {
   }
 
   /** Return whether somebody names the servers that a target leads to, who is asked from now on. */
-  private boolean isNamed(Object target, String address, Whose whose) {
+  private boolean isNamed(Object target, String address, SourceKey whose) {
     Callable<? extends Collection<?>> asking = shim().naming(target);
     if (asking == null) {
       return false;
@@ -133,13 +133,13 @@ public final class RegionStore extends RegisteredStore {
     if (servers != null) {
       for (Object target : servers) {
         String address = shim().address(target);
-        if (!isNamed(target, address, Whose.LISTED)) {
+        if (!isNamed(target, address, SourceKey.LISTED)) {
           add(region, target, address);
         }
       }
     }
     if (said.listing() != null) {
-      join(new Discovery(this, "replicas(…)", said.listing(), listing -> said.listing().get(), Whose.LISTED)).ask();
+      join(new Discovery(this, "replicas(…)", said.listing(), listing -> said.listing().get(), SourceKey.LISTED)).ask();
     }
   }
 
@@ -156,13 +156,13 @@ public final class RegionStore extends RegisteredStore {
       Object client,
       Function<Object, ? extends Collection<?>> asking,
       Function<Object, ?> looking) {
-    Whose whose = namesServers(wrap) ? Whose.CLIENTS_ALONE : Whose.CLIENTS;
+    SourceKey whose = namesServers(wrap) ? SourceKey.CLIENTS_ALONE : SourceKey.CLIENTS;
     return join(new Discovery(this, words, client, asking, looking, whose));
   }
 
   @Override
   public Server reach(StoreOptions wrap, Object target, Object connection, Predicate<Object> leads) {
-    Whose whose = namesServers(wrap) ? Whose.NAMED_ALONE : Whose.NAMED;
+    SourceKey whose = namesServers(wrap) ? SourceKey.NAMED_ALONE : SourceKey.NAMED;
     ReachedServers source;
     lock.lock();
     try {
@@ -174,7 +174,7 @@ public final class RegionStore extends RegisteredStore {
   }
 
   /** Has somebody name servers, now and again every 5 s (BAR-53); wraps that say the same words share one question. */
-  private Discovery discover(String words, Callable<? extends Collection<?>> asking, Whose whose) {
+  private Discovery discover(String words, Callable<? extends Collection<?>> asking, SourceKey whose) {
     Discovery asks = new Discovery(this, words, this, servers -> asked(asking), whose);
     lock.lock();
     try {
@@ -216,18 +216,18 @@ public final class RegionStore extends RegisteredStore {
   }
 
   /** What the shim says of a server that a source names. */
-  private record Said(Object target, String address, Callable<? extends Collection<?>> asking) {}
+  private record SourceAnswer(Object target, String address, Callable<? extends Collection<?>> asking) {}
 
   /** Takes the servers that a source names now, by address; with {@code isMore} those before stay, else they go (BAR-54). */
   void take(Discovery source, Collection<?> targets, boolean isMore) {
-    List<Said> all = targets.stream() // without the lock: a shim may take its time, and barriers need the lock
-        .map(target -> new Said(target, shim().address(target), shim().naming(target)))
+    List<SourceAnswer> all = targets.stream() // without the lock: a shim may take its time, and barriers need the lock
+        .map(target -> new SourceAnswer(target, shim().address(target), shim().naming(target)))
         .toList();
     lock.lock();
     try {
       Map<String, ServerEngine> before = source.named(); // under the lock: what another answer adds meanwhile stays
       Map<String, ServerEngine> named = new LinkedHashMap<>(isMore ? before : Map.of());
-      for (Said each : all) {
+      for (SourceAnswer each : all) {
         ServerEngine known =
             each.asking != null ? discover(each.address, each.asking, source.whose().again()) : at(each.address);
         named.put(each.address, known != null ? known : new ServerEngine(this, each.address, each.target));
@@ -283,12 +283,12 @@ public final class RegionStore extends RegisteredStore {
 
   /** Return whether a server is judged without this source wherever it is with it. */
   private boolean isNamedBeside(Discovery source, String address) {
-    return isNamedBeside(source, address, own, Whose::isOwn)
-        && (!source.whose().isOfRegion() || isNamedBeside(source, address, region, Whose::isOfRegion));
+    return isNamedBeside(source, address, own, SourceKey::isOwn)
+        && (!source.whose().isOfRegion() || isNamedBeside(source, address, region, SourceKey::isOfRegion));
   }
 
   private boolean isNamedBeside(
-      Discovery source, String address, Map<String, ServerEngine> group, Predicate<Whose> counts) {
+      Discovery source, String address, Map<String, ServerEngine> group, Predicate<SourceKey> counts) {
     return group.containsKey(address)
         || discoveries.stream().anyMatch(
             each -> each != source && counts.test(each.whose()) && each.named().containsKey(address));

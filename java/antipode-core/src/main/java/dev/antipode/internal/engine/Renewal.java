@@ -35,7 +35,7 @@ final class Renewal {
   private boolean isNew;
   private long questionTime; // of late, with the connection's
   private long openingTime; // the last one's
-  private volatile Opening next; // written by the thread alone
+  private volatile ConnectionAttempt next; // written by the thread alone
 
   Renewal(Server server, Consumer<AutoCloseable> closing) {
     this.server = server;
@@ -60,7 +60,7 @@ final class Renewal {
     if (next != null && left <= 0) {
       next.await(Math.max(server.askTimeout().toNanos(), 2 * openingTime)); // it is further than a new one
     }
-    Opening opened = next;
+    ConnectionAttempt opened = next;
     AutoCloseable session = opened == null ? null : opened.take();
     if (session != null) {
       closing.accept(session);
@@ -98,11 +98,11 @@ final class Renewal {
     }
   }
 
-  private Opening open() {
+  private ConnectionAttempt open() {
     if (!server.store().shim().renews()) {
       return null;
     }
-    Opening opening = new Opening(server);
+    ConnectionAttempt opening = new ConnectionAttempt(server);
     try {
       EngineThreads.start(opening, "antipode-next-" + server.store().name() + "-" + server.address());
     } catch (OutOfMemoryError error) { // this one answers to its end, and then none is opened beside it
@@ -112,7 +112,7 @@ final class Renewal {
   }
 
   /** Return the one that is opened beside it, or was; null for none (tests). */
-  Opening next() {
+  ConnectionAttempt next() {
     return next;
   }
 

@@ -150,7 +150,7 @@ public class ServerEngine implements Server {
   // Parking and giving up
 
   /** Waits for a need; true where it was settled at once and its group may be over. */
-  boolean park(Need need) {
+  boolean park(PendingWait need) {
     long now = Ticks.now();
     boolean ridesAlong;
     inside.lock.lock();
@@ -183,7 +183,7 @@ public class ServerEngine implements Server {
   }
 
   /** The barrier's deadline has passed, or it was cancelled. */
-  void giveUp(Need need) {
+  void giveUp(PendingWait need) {
     inside.lock.lock();
     try {
       inside.waiters.giveUp(need, Ticks.now());
@@ -255,7 +255,7 @@ public class ServerEngine implements Server {
   }
 
   /** The prober of an epoch, or null. */
-  Waiters.Probe probe(String epoch) {
+  WaitQueue.Probe probe(String epoch) {
     inside.lock.lock();
     try {
       return inside.waiters.probe(epoch);

@@ -14,7 +14,7 @@ final class ServerInside {
   final ServerProofs proofs = new ServerProofs();
   final Reachability reach = new Reachability();
   final ReentrantLock lock = new ReentrantLock();
-  final Waiters waiters = new Waiters(linger); // guarded by the lock
+  final WaitQueue waiters = new WaitQueue(linger); // guarded by the lock
   long wantedAt = Ticks.LONG_AGO; // guarded by the lock
   boolean hurried; // likewise: somebody has waited since the thread began, and not only followed writes for records
 

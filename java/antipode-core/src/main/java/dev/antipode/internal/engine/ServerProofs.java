@@ -104,7 +104,7 @@ final class ServerProofs {
   }
 
   /** Return what proves a position without a question: an answer to others, which is fresh enough; null where nothing does. */
-  Proof kept(Need need, long now) {
+  Proof kept(PendingWait need, long now) {
     Proofs known = proofs;
     return known.askedAt() >= need.freshFrom && isFresh(known, need.epoch, need.counter, now)
         ? new Proof(known.askedAt(), known.generation(), true)

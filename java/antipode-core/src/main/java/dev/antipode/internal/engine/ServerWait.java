@@ -24,29 +24,29 @@ public final class ServerWait {
   /** Blocks likewise; returns what the server answered, as a barrier tells it. */
   public static ServerResult judged(Server server, Lineage lineage, Duration timeout) {
     ServerEngine engine = (ServerEngine) server;
-    Asked asked = new Asked(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
-    return Judgement.judgeServer(engine, Waiting.block(List.of(asked), Planner.nanos(timeout)).needs, false);
+    StoreRequest asked = new StoreRequest(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
+    return Judgement.judgeServer(engine, ServerWaiting.block(List.of(asked), Planner.nanos(timeout)).needs, false);
   }
 
   /** The same without a thread: completes with the verdict on one of the engine's, where nothing may block. */
   public static CompletableFuture<Verdict> later(Server server, Lineage lineage, Duration timeout) {
     ServerEngine engine = (ServerEngine) server;
-    Asked asked = new Asked(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
+    StoreRequest asked = new StoreRequest(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
     CompletableFuture<Void> over = new CompletableFuture<>();
-    Group group = new Group(Planner.nanos(timeout), () -> over.complete(null));
+    WaitGroup group = new WaitGroup(Planner.nanos(timeout), () -> over.complete(null));
     Map<RegisteredStore, Integer> places =
-        Waiting.park(group, List.of(asked)) ? Waiting.takePlaces(group, true) : null;
+        ServerWaiting.park(group, List.of(asked)) ? ServerWaiting.takePlaces(group, true) : null;
     if (places == null) { // settled already, or overloaded
-      Waiting.giveUp(group);
+      ServerWaiting.giveUp(group);
       return CompletableFuture.completedFuture(Judgement.judgeServer(engine, group.needs, false).verdict());
     }
     Future<?> alarm =
-        EngineThreads.TIMER.schedule(() -> over.complete(null), Waiting.patience(group), TimeUnit.NANOSECONDS);
+        EngineThreads.TIMER.schedule(() -> over.complete(null), ServerWaiting.patience(group), TimeUnit.NANOSECONDS);
     return over.thenApplyAsync(
         ended -> {
           alarm.cancel(false);
-          Waiting.giveBack(places, true);
-          Waiting.giveUp(group);
+          ServerWaiting.giveBack(places, true);
+          ServerWaiting.giveUp(group);
           return Judgement.judgeServer(engine, group.needs, false).verdict();
         },
         EngineThreads.FUTURES);

@@ -13,17 +13,17 @@ import java.util.concurrent.ConcurrentHashMap;
 /** Registered stores of which a name of a lineage's may be a misspelling: it differs in case, - and _ only (BAR-6). */
 public final class Twins {
   private static final int MOST_NAMES = 1024;
-  private static final Map<String, Checked> CHECKED = new ConcurrentHashMap<>(); // by the lineage's name
+  private static final Map<String, CheckedTwins> CHECKED = new ConcurrentHashMap<>(); // by the lineage's name
 
   /** The twins of a name in one generation of the registry. */
-  private record Checked(long generation, List<String> names) {}
+  private record CheckedTwins(long generation, List<String> names) {}
 
   private Twins() {}
 
   /** Return the names of the registered stores of which this name, which is not registered, may be a misspelling. */
   public static List<String> of(String name, Registry known) {
     long generation = known.generation();
-    Checked checked = CHECKED.get(name);
+    CheckedTwins checked = CHECKED.get(name);
     if (checked != null && checked.generation() == generation) {
       return checked.names();
     }
@@ -33,7 +33,7 @@ public final class Twins {
     if (CHECKED.size() >= MOST_NAMES) {
       CHECKED.clear();
     }
-    CHECKED.put(name, new Checked(generation, names));
+    CHECKED.put(name, new CheckedTwins(generation, names));
     return names;
   }
 

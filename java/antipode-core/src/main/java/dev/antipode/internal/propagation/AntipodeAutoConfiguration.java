@@ -23,7 +23,7 @@ public final class AntipodeAutoConfiguration implements AutoConfigurationCustomi
   private static TextMapPropagator goRound(TextMapPropagator propagator) {
     for (String field : propagator.fields()) {
       String name = field.toLowerCase(Locale.ROOT);
-      if (name.equals(Carriers.BAGGAGE_HEADER) || name.equals(Exchange.JAEGER_TRACE)) {
+      if (name.equals(Carriers.BAGGAGE_HEADER) || name.equals(Gate.JAEGER_TRACE)) {
         return AntipodePropagator.round(propagator);
       }
     }

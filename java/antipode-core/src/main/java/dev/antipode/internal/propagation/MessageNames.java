@@ -18,7 +18,7 @@ public final class MessageNames {
    * @param lineage the rest
    * @param messages the names
    */
-  public record Taken(Lineage lineage, List<String> messages) {}
+  public record NamedLineage(Lineage lineage, List<String> messages) {}
 
   /** A lineage that leaves with this message, and names it. */
   public static Lineage named(Lineage lineage, String message) {
@@ -28,9 +28,9 @@ public final class MessageNames {
   }
 
   /** Takes the names out of a lineage that came in; what is no name is dropped. */
-  public static Taken take(Lineage lineage) {
+  public static NamedLineage take(Lineage lineage) {
     if (lineage.extensions().isEmpty()) {
-      return new Taken(lineage, List.of());
+      return new NamedLineage(lineage, List.of());
     }
     List<String> rest = new ArrayList<>();
     List<String> messages = new ArrayList<>();
@@ -42,6 +42,6 @@ public final class MessageNames {
         rest.add(extension);
       }
     }
-    return new Taken(lineage.withExtensions(rest), messages);
+    return new NamedLineage(lineage.withExtensions(rest), messages);
   }
 }

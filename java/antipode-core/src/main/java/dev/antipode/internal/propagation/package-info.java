@@ -1,4 +1,4 @@
 /**
- * Between a scope and the texts that come and go. Begin with {@link dev.antipode.internal.propagation.Exchange}.
+ * Between a scope and the texts that come and go. Begin with {@link dev.antipode.internal.propagation.Gate}.
  */
 package dev.antipode.internal.propagation;

@@ -35,7 +35,7 @@ public final class CarryingExecutor extends AbstractExecutorService {
   @Override
   public void execute(Runnable task) {
     CarryingTask<?> carried = task instanceof CarryingTask<?> made ? made : null;
-    Runnable run = carried != null ? carried : Carrying.of(task);
+    Runnable run = carried != null ? carried : ContextTransfer.of(task);
     try {
       inner.execute(run);
     } catch (RejectedExecutionException e) {

@@ -5,15 +5,15 @@ import java.util.concurrent.FutureTask;
 
 /** A future of work that runs in the scope in which it was made. */
 final class CarryingTask<T> extends FutureTask<T> {
-  private final Carrying carrying;
+  private final ContextTransfer carrying;
 
-  private CarryingTask(Callable<T> work, Carrying carrying) {
+  private CarryingTask(Callable<T> work, ContextTransfer carrying) {
     super(work);
     this.carrying = carrying;
   }
 
   static <T> CarryingTask<T> of(Callable<T> work) {
-    Carrying carrying = new Carrying();
+    ContextTransfer carrying = new ContextTransfer();
     // Inside, so that the scope is left before anybody sees the result.
     return new CarryingTask<>(() -> {
       try (var in = carrying.enter()) {

@@ -9,10 +9,10 @@ public final class Ages {
   private static final int MOST = 128;
   private static final long STEP = TimeUnit.MILLISECONDS.toNanos(100);
 
-  private record Seen(long counter, long at) {}
+  private record AgeSample(long counter, long at) {}
 
   private String epoch = "";
-  private final Deque<Seen> seen = new ArrayDeque<>();
+  private final Deque<AgeSample> seen = new ArrayDeque<>();
 
   /** A server was seen to have applied so much of the epoch that it is in. */
   public synchronized void note(String now, long counter, long at) {
@@ -20,10 +20,10 @@ public final class Ages {
       epoch = now;
       seen.clear();
     }
-    Seen last = seen.peekLast();
+    AgeSample last = seen.peekLast();
     boolean isLater = last == null || Long.compareUnsigned(counter, last.counter) > 0 && at - last.at >= STEP;
     if (isLater) {
-      seen.add(new Seen(counter, at));
+      seen.add(new AgeSample(counter, at));
       if (seen.size() > MOST) {
         seen.remove();
       }
@@ -35,7 +35,7 @@ public final class Ages {
     if (!of.equals(epoch)) {
       return 0;
     }
-    for (Seen each : seen) {
+    for (AgeSample each : seen) {
       if (Long.compareUnsigned(each.counter, counter) > 0) {
         return now - each.at;
       }

@@ -27,14 +27,14 @@ final class Hosts {
   }
 
   /** A host in lower case without port and trailing dot, and whether it had that dot. */
-  private record Bare(String name, boolean dotted) {
-    static Bare of(String host) {
+  private record BareHost(String name, boolean dotted) {
+    static BareHost of(String host) {
       String name = lower(Address.stripped(host));
       Matcher match = HOST_PORT.matcher(name);
       if (match.matches() && (match.group(2).isEmpty() || Integer.parseInt(match.group(2)) <= 65535)) {
         name = match.group(1);
       }
-      return name.endsWith(".") ? new Bare(name.substring(0, name.length() - 1), true) : new Bare(name, false);
+      return name.endsWith(".") ? new BareHost(name.substring(0, name.length() - 1), true) : new BareHost(name, false);
     }
   }
 
@@ -43,11 +43,11 @@ final class Hosts {
     if (host.length() > LONGEST) {
       return false;
     }
-    Bare bare = Bare.of(host);
+    BareHost bare = BareHost.of(host);
     return isInside(bare) || peers.lists(bare.name());
   }
 
-  private static boolean isInside(Bare host) {
+  private static boolean isInside(BareHost host) {
     String name = host.name();
     Address address = Address.parse(name);
     if (address != null) {

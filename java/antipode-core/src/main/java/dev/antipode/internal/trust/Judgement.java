@@ -89,7 +89,7 @@ public final class Judgement {
   }
 
   private static Decision bySeal(String text, TrustSettings trust, Purpose purpose, Instant now) {
-    Seal.Opened opened = Seal.open(text, trust.keys(), purpose, now);
+    Seal.OpenedSeal opened = Seal.open(text, trust.keys(), purpose, now);
     return switch (opened.state()) {
       case VALID -> Decision.yes(opened.text());
       case EXPIRED -> new Decision(true, opened.text(), Reason.EXPIRED, opened.state().name(), ""); // TRUST-37

@@ -67,7 +67,7 @@ public final class Seal {
    * @param text the text without its seal; it may be parsed only where the seal is valid
    * @param state what the seal was worth
    */
-  public record Opened(String text, State state) {}
+  public record OpenedSeal(String text, State state) {}
 
   /**
    * The text with a seal of the first key, which holds from {@code now} for {@code ttl}; zero: without end. A seal that the text
@@ -85,10 +85,10 @@ public final class Seal {
   }
 
   /** Takes a text's seal off and verifies it; throws nothing. */
-  public static Opened open(String text, Keys keys, Purpose purpose, Instant now) {
+  public static OpenedSeal open(String text, Keys keys, Purpose purpose, Instant now) {
     int mark = text.lastIndexOf(KeyAccess.MARK);
     if (mark < 0) {
-      return new Opened(text, State.MISSING);
+      return new OpenedSeal(text, State.MISSING);
     }
     String body = text.substring(0, mark);
     String tail = text.substring(mark + KeyAccess.MARK.length());
@@ -96,23 +96,23 @@ public final class Seal {
     if (!match.matches()) {
       // The mark may also begin another extension's tag, such as `~_.hint`.
       boolean otherTag = !tail.isEmpty() && Character.isLetterOrDigit(tail.charAt(0));
-      return otherTag ? new Opened(text, State.MISSING) : new Opened(body, State.BAD);
+      return otherTag ? new OpenedSeal(text, State.MISSING) : new OpenedSeal(body, State.BAD);
     }
     byte[] key = KeyAccess.spelled(keys, match.group(1), purpose);
     if (key == null) {
-      return new Opened(body, State.UNKNOWN_KEY);
+      return new OpenedSeal(body, State.UNKNOWN_KEY);
     }
     String mac = match.group(3);
     String right = mac(key, text.substring(0, text.length() - mac.length() - 1));
     if (!MessageDigest.isEqual(right.getBytes(StandardCharsets.US_ASCII), mac.getBytes(StandardCharsets.US_ASCII))) {
-      return new Opened(body, State.BAD);
+      return new OpenedSeal(body, State.BAD);
     }
     long expiry = Long.parseUnsignedLong(match.group(2));
     if (expiry == 0) {
-      return new Opened(body, purpose.mayRest() ? State.VALID : State.BAD);
+      return new OpenedSeal(body, purpose.mayRest() ? State.VALID : State.BAD);
     }
     boolean holds = Long.compareUnsigned(now.getEpochSecond(), expiry + LEEWAY_S) < 0;
-    return new Opened(body, holds ? State.VALID : State.EXPIRED);
+    return new OpenedSeal(body, holds ? State.VALID : State.EXPIRED);
   }
 
   /**

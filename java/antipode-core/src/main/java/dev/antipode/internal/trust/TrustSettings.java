@@ -29,9 +29,9 @@ public record TrustSettings(
     Duration sealTtl,
     Duration sealRestTtl) {
 
-  private static volatile Cached cached;
+  private static volatile CachedSettings cached;
 
-  private record Cached(int generation, TrustSettings settings) {}
+  private record CachedSettings(int generation, TrustSettings settings) {}
 
   /** What these settings say of trust. */
   public static TrustSettings of(Settings settings) {
@@ -50,9 +50,9 @@ public record TrustSettings(
   public static TrustSettings inForce() {
     Settings now = ProcessSettings.inForce(); // looked at first: the first look counts as a change
     int generation = ProcessSettings.generation();
-    Cached known = cached;
+    CachedSettings known = cached;
     if (known == null || known.generation() != generation) {
-      known = new Cached(generation, of(now));
+      known = new CachedSettings(generation, of(now));
       cached = known;
     }
     return known.settings();

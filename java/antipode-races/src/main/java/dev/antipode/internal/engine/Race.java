@@ -100,7 +100,7 @@ final class Race {
 
   private final Replica[] replicas = {new Replica(), new Replica()};
   private final ServerEngine[] servers = new ServerEngine[replicas.length];
-  private final Group group = new Group(TimeUnit.MINUTES.toNanos(1), this::wake);
+  private final WaitGroup group = new WaitGroup(TimeUnit.MINUTES.toNanos(1), this::wake);
   private final AtomicInteger wakings = new AtomicInteger();
   // Under the lock of this:
   private boolean stood; // there was an instant at which each had shown the write of the data that it had then
@@ -125,7 +125,7 @@ final class Race {
 
   /** Parks it at each server, as its caller does. */
   void park() {
-    if (!Waiting.park(group, List.of(new Asked(STORE, List.of(POSITION), List.of(servers))))) {
+    if (!ServerWaiting.park(group, List.of(new StoreRequest(STORE, List.of(POSITION), List.of(servers))))) {
       wake();
     }
   }
@@ -155,9 +155,9 @@ final class Race {
   /** Does what its caller does when he is woken, or the deadline has come. */
   void giveUp() {
     boolean wasWoken = wakings.get() > 0;
-    Waiting.giveUp(group);
+    ServerWaiting.giveUp(group);
     isOver = true;
-    if (group.needs.stream().allMatch(Need::isVisible)) {
+    if (group.needs.stream().allMatch(PendingWait::isVisible)) {
       notePass();
     } else {
       isForgotten = wasWoken;
@@ -167,7 +167,7 @@ final class Race {
   /** Does what its caller does when it is cancelled. */
   void cancel() {
     group.cancelled = true;
-    Waiting.giveUp(group);
+    ServerWaiting.giveUp(group);
     isOver = true;
   }
 

@@ -15,13 +15,13 @@ import java.util.concurrent.atomic.AtomicReference;
 /** Cases about servers that are promoted, restarted and re-pointed (chapter EPOCH, BAR-33). */
 public interface FailoverCases extends ConformanceCases {
   /** A write: its key, and the lineage that it left. */
-  record Kept(String key, Lineage lineage) {}
+  record KeptWrite(String key, Lineage lineage) {}
 
   /** After a promotion without loss the earlier writes are visible, and new ones too. */
   @Case(spoils = true)
   default void promotion() {
     StoreUnderTest store = store();
-    Kept kept = kept();
+    KeptWrite kept = kept();
     store.promote(store.near(), null);
     check(store.judge(kept.lineage).satisfied(), "what arrived does not pass");
     check(store.shows(kept.key, "v"), "a replica has lost it");
@@ -35,7 +35,7 @@ public interface FailoverCases extends ConformanceCases {
   @Case(spoils = true)
   default void promotionWithLostWrites() {
     StoreUnderTest store = store();
-    Kept kept = kept();
+    KeptWrite kept = kept();
     Lineage lost = lose();
     check(!store.judge(lost, store.brief()).satisfied(), "a lost write passes");
     check(store.judge(kept.lineage).satisfied(), "what arrived does not pass");
@@ -54,7 +54,7 @@ public interface FailoverCases extends ConformanceCases {
   default void secondPromotion() {
     StoreUnderTest store = store();
     String far = store.far();
-    Kept kept = kept();
+    KeptWrite kept = kept();
     Lineage lost = lose();
     check(store.judge(kept.lineage).satisfied(), "what arrived does not pass");
     store.promote(far, null);
@@ -68,15 +68,15 @@ public interface FailoverCases extends ConformanceCases {
   @Case(spoils = true)
   default void parkedAcrossAPromotion() {
     StoreUnderTest store = store();
-    Kept kept = kept();
+    KeptWrite kept = kept();
     Duration timeout = Duration.ofSeconds(3);
     String lostKey = store.newKey("lost");
-    AtomicReference<Parked> forLost = new AtomicReference<>();
-    AtomicReference<Parked> forKept = new AtomicReference<>();
+    AtomicReference<ParkedBarrier> forLost = new AtomicReference<>();
+    AtomicReference<ParkedBarrier> forKept = new AtomicReference<>();
     store.promote(store.near(), () -> {
       Lineage lost = store.written(lostKey, "v");
-      forLost.set(Parked.judging(store, lost, timeout));
-      forKept.set(Parked.judging(store, kept.lineage, timeout));
+      forLost.set(ParkedBarrier.judging(store, lost, timeout));
+      forKept.set(ParkedBarrier.judging(store, kept.lineage, timeout));
       store.until(() -> store.registered().parked() > 0 || forLost.get().isDone(), "the barrier waits");
     });
     forKept.get().result();
@@ -91,7 +91,7 @@ public interface FailoverCases extends ConformanceCases {
   default void restartedReplica() {
     StoreUnderTest store = store();
     Antipode.configure(Settings.defaults().freePathTtl(Duration.ofSeconds(60)));
-    Kept kept = kept();
+    KeptWrite kept = kept();
     store.restart(store.near());
     store.until(
         () -> store.judge(kept.lineage, Duration.ofSeconds(1)).complete(), "what was visible is so again");
@@ -106,7 +106,7 @@ public interface FailoverCases extends ConformanceCases {
   @Case(spoils = true)
   default void restartedPrimary() {
     StoreUnderTest store = store();
-    Kept kept = kept();
+    KeptWrite kept = kept();
     store.restart(store.primary());
     store.until(
         () -> store.judge(kept.lineage, Duration.ofSeconds(1)).satisfied(), "what was visible stays so");
@@ -120,7 +120,7 @@ public interface FailoverCases extends ConformanceCases {
   @Case(spoils = true)
   default void repointedReplica() {
     StoreUnderTest store = store();
-    Kept kept = kept();
+    KeptWrite kept = kept();
     store.repoint(store.far(), store.near());
     check(store.judge(kept.lineage).satisfied(), "what arrived does not pass");
     String key = store.newKey("after");
@@ -137,14 +137,14 @@ public interface FailoverCases extends ConformanceCases {
   }
 
   /** A write that is everywhere, and proved beyond its epoch. */
-  private Kept kept() {
+  private KeptWrite kept() {
     StoreUnderTest store = store();
     String key = store.newKey("kept");
     Lineage lineage = store.written(key, "v");
     check(store.judge(lineage).satisfied(), "the first write does not pass");
     store.waitMarked(lineage);
     check(store.judge(store.written()).satisfied(), "what comes behind the mark does not pass");
-    return new Kept(key, lineage);
+    return new KeptWrite(key, lineage);
   }
 
   /** Promotes the near replica, and loses a write. */

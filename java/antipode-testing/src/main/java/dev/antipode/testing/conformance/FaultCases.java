@@ -39,7 +39,7 @@ public interface FaultCases extends ConformanceCases {
     store.partition(store.near());
     String lateKey = store.newKey();
     Lineage late = store.written(lateKey, "v");
-    Parked parked = Parked.judging(store, late);
+    ParkedBarrier parked = ParkedBarrier.judging(store, late);
     store.until(() -> store.registered().parked() == 1 || parked.isDone(), "the barrier waits");
     store.heal(store.near());
     check(parked.result().satisfied(), "what comes in time does not pass");
@@ -60,7 +60,7 @@ public interface FaultCases extends ConformanceCases {
     StoreUnderTest store = store();
     store.written(); // its clients are wrapped in the case's own registry
     Shim shim = store.registered().shim();
-    List<Object> targets = Delegating.targets(store.registered());
+    List<Object> targets = DelegatingShim.targets(store.registered());
     for (Throwable fault : new Throwable[] {
       new IllegalStateException("no thread"), new OutOfMemoryError("no memory"), new IOException("socket: Too many open files")
     }) {
@@ -68,7 +68,7 @@ public interface FaultCases extends ConformanceCases {
         try (Isolated own = new Isolated()) {
           Antipode.configure(Settings.defaults().freePathTtl(Duration.ZERO).replicaOutAfter(store.brief().multipliedBy(4)));
           Faulty faulty = new Faulty(shim, isEvery ? null : shim.address(targets.get(0)));
-          RegisteredStore registered = Delegating.register(store, faulty, () -> targets);
+          RegisteredStore registered = DelegatingShim.register(store, faulty, () -> targets);
           check(own != null && registered.servers(false).size() == targets.size(), "servers that are asked");
           check(store.judge(store.written()).satisfied(), "no pass");
           faulty.fault = fault;
@@ -88,7 +88,7 @@ public interface FaultCases extends ConformanceCases {
   }
 
   /** A shim that fails at one server, or at each. */
-  final class Faulty extends Delegating {
+  final class Faulty extends DelegatingShim {
     private final String broken; // null: each
     private volatile Throwable fault; // null: none
 

@@ -36,7 +36,7 @@ public interface LinkCases extends ConformanceCases {
     String key = store.newKey();
     store.partition(store.near());
     Lineage lineage = store.written(key, "v");
-    Parked parked = Parked.judging(store, lineage);
+    ParkedBarrier parked = ParkedBarrier.judging(store, lineage);
     store.until(() -> store.registered().parked() == 1, "the barrier waits");
     store.heal(store.near());
     check(parked.result().satisfied(), "the healing does not release it");

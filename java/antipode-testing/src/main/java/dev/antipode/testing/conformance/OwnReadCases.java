@@ -16,7 +16,7 @@ import dev.antipode.Settings;
 import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.internal.diagnostics.history.Recorder;
-import dev.antipode.testing.Recorded;
+import dev.antipode.testing.DryRunRecording;
 import dev.antipode.testing.StoreUnderTest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -189,7 +189,7 @@ public interface OwnReadCases extends ConformanceCases {
     check(store.judge(lineage).satisfied(), "no pass");
     Object client = store.wrapClient(store.near(), store.replicas(), false);
     Path history = folder.resolve("history");
-    Recorded recorded = new Recorded(folder.resolve("records"));
+    DryRunRecording recorded = new DryRunRecording(folder.resolve("records"));
     Antipode.configure(Antipode.settings().history(history.toString()));
     boolean isFirst = true;
     for (Map.Entry<String, Function<String, Object>> way : store.reads(client).entrySet()) {

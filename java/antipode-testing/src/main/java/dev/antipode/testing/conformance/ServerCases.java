@@ -61,11 +61,11 @@ public interface ServerCases extends ConformanceCases {
     StoreUnderTest store = store();
     store.written(); // its clients are wrapped in the case's own registry
     Shim shim = store.registered().shim();
-    List<Object> named = Delegating.targets(store.registered());
+    List<Object> named = DelegatingShim.targets(store.registered());
     AtomicReference<List<Object>> answer = new AtomicReference<>(named);
     often(Duration.ofMinutes(5));
     try (Isolated own = new Isolated()) {
-      Delegating.register(store, new Delegating(shim), answer::get);
+      DelegatingShim.register(store, new DelegatingShim(shim), answer::get);
       store.until(() -> own != null && store.judge(store.written()).complete(), "the servers that are named are judged");
       answer.set(List.of());
       store.partition(store.near());
@@ -90,14 +90,14 @@ public interface ServerCases extends ConformanceCases {
     StoreUnderTest store = store();
     store.written(); // its clients are wrapped in the case's own registry
     Shim shim = store.registered().shim();
-    List<Object> named = Delegating.targets(store.registered());
+    List<Object> named = DelegatingShim.targets(store.registered());
     if (named.size() < 2) {
       Checks.skip("one server is all that it has");
     }
     AtomicReference<List<Object>> answer = new AtomicReference<>(named);
     often(Duration.ofMinutes(5));
     try (Isolated own = new Isolated()) {
-      Delegating.register(store, new Delegating(shim), answer::get);
+      DelegatingShim.register(store, new DelegatingShim(shim), answer::get);
       Lineage lineage = store.written();
       store.until(() -> own != null && store.judge(lineage).complete(), "the servers that are named are judged");
       Object gone = named.get(named.size() - 1);

@@ -102,7 +102,7 @@ public interface WaitingCases extends ConformanceCases {
     Antipode.configure(Settings.defaults().poll(store.patience().multipliedBy(10)));
     store.partition(store.near());
     String key = store.newKey();
-    Parked parked = Parked.judging(store, store.written(key, "v"));
+    ParkedBarrier parked = ParkedBarrier.judging(store, store.written(key, "v"));
     store.until(() -> store.registered().parked() == 1, "the barrier waits");
     store.heal(store.near());
     check(parked.result().satisfied(), "the push does not wake it");
@@ -116,7 +116,7 @@ public interface WaitingCases extends ConformanceCases {
     Antipode.configure(Settings.defaults().maxWaiters(1));
     store.partition(store.near());
     Lineage lineage = store.written();
-    Parked parked = Parked.judging(store, lineage);
+    ParkedBarrier parked = ParkedBarrier.judging(store, lineage);
     store.until(() -> store.registered().parked() == 1, "the barrier waits");
     StoreResult refused = store.judge(lineage).store(store.name());
     checkEquals(Verdict.TIMED_OUT, refused.verdict(), "the verdict");

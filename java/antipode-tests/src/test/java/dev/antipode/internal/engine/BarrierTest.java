@@ -144,7 +144,7 @@ class BarrierTest {
   /** BAR-29. */
   @Test
   void aTimeoutOfZeroLooksOnceAndEndsWithTheServersAnswer() {
-    long before = Waiting.lookFor(LONG.toNanos());
+    long before = ServerWaiting.lookFor(LONG.toNanos());
     try {
       Fake fake = server("s1", Visibility.NOT_YET);
       FakeShim.store("s", fake);
@@ -156,7 +156,7 @@ class BarrierTest {
         assertThat(fake.asked.get()).as("it looks, and does not guess").isGreaterThan(asked);
       }
     } finally {
-      Waiting.lookFor(before);
+      ServerWaiting.lookFor(before);
     }
   }
 

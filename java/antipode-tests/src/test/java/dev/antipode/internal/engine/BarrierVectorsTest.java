@@ -207,8 +207,8 @@ class BarrierVectorsTest {
     } else {
       assertThat(Antipode.barrier(options).dryRun()).isTrue();
     }
-    Lines.until(Following::allLookedAt);
-    Following.giveUpAll();
+    Lines.until(FollowRegistry::allLookedAt);
+    FollowRegistry.giveUpAll();
     List<JsonNode> records = lines.of("barrier");
     assertThat(records).hasSize(1);
     JsonNode record = records.get(0);

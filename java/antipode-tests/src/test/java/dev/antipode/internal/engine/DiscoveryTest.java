@@ -160,7 +160,7 @@ class DiscoveryTest {
     Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
     for (int turn = 0; turn < 2_000; turn++) {
       named = List.of(turn % 2 == 0 ? there : here);
-      Asked asked = Asked.of(store, List.of(), false);
+      StoreRequest asked = StoreRequest.of(store, List.of(), false);
       List<String> judged = asked.servers().stream().map(ServerEngine::address).toList();
       assertThat(judged).hasSize(1);
       assertThat(asked.gone()).doesNotContain(judged.get(0));

@@ -139,14 +139,14 @@ class DryRunTest {
 
   @Test
   void aWriteThatNeverComesIsFollowedToAnEnd() {
-    long before = Following.followFor(Duration.ofMillis(100).toNanos());
+    long before = FollowRegistry.followFor(Duration.ofMillis(100).toNanos());
     try {
       FakeShim.store("s", new Fake("s1", FakeShim.always(Visibility.NOT_YET)));
       Antipode.barrier(PATIENT.lineage(WRITE));
       JsonNode seen = record("barrier").get("stores").get(0);
       assertThat(seen.get("visible_after").isNull()).as("given up (REC-5)").isTrue();
     } finally {
-      Following.followFor(before);
+      FollowRegistry.followFor(before);
     }
   }
 

@@ -382,7 +382,7 @@ class EngineTest {
       };
       server().changed();
       until(() -> { // each is told of the fault at once
-        server().park(new Group(LONG.toNanos(), () -> {}).add(WriteId.position("log", "e1", 2), server()));
+        server().park(new WaitGroup(LONG.toNanos(), () -> {}).add(WriteId.position("log", "e1", 2), server()));
         return log.asked.get() > asked + 1;
       });
       log.applied = 2;

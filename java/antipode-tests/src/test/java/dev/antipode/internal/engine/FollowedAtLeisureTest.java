@@ -74,7 +74,7 @@ class FollowedAtLeisureTest {
       return Collections.nCopies(ids.size(), askedAt.size() > 13 ? Visibility.VISIBLE : Visibility.NOT_YET);
     }));
     List<FollowedWrite> seen = new CopyOnWriteArrayList<>();
-    assertThat(Following.follow(store.servers(false).get(0), ONE, seen::addAll)).isTrue();
+    assertThat(FollowRegistry.follow(store.servers(false).get(0), ONE, seen::addAll)).isTrue();
     until(() -> !seen.isEmpty());
     assertThat(askedAt.get(12) - askedAt.get(2)).as("from 5 ms on, a quarter more each time").isGreaterThan(150_000_000);
     assertThat(PushShim.OPENED).as("no push of every change, for a record").hasValue(0);
@@ -88,7 +88,7 @@ class FollowedAtLeisureTest {
         "p", (ids, server) -> Collections.nCopies(ids.size(), isThere.get() ? Visibility.VISIBLE : Visibility.NOT_YET));
     RegionStore store = PushShim.posts(fake);
     List<FollowedWrite> seen = new CopyOnWriteArrayList<>();
-    assertThat(Following.follow(store.servers(false).get(0), ONE, seen::addAll)).isTrue();
+    assertThat(FollowRegistry.follow(store.servers(false).get(0), ONE, seen::addAll)).isTrue();
     until(() -> fake.asked.get() > 2);
     CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(BarrierOptions.defaults()
         .lineage(Lineage.of(WriteId.position("posts", "e", 2))).timeout(Duration.ofSeconds(20)));

@@ -180,10 +180,10 @@ class FollowedReadTest {
     AtomicInteger repeats = new AtomicInteger();
     try (LineageScope scope = Antipode.scope(ONE.including(WriteId.position("posts", "f", 2)))) {
       over(FollowedRead.of(store, null), server(store), () -> octets("old"), repeats::incrementAndGet);
-      until(Following::allLookedAt);
+      until(FollowRegistry::allLookedAt);
       assertThat(scope.isClosed()).isFalse();
     }
-    Following.giveUpAll();
+    FollowRegistry.giveUpAll();
     JsonNode record = lines.finding();
     assertThat(record.get("kind").asText()).isEqualTo("behind");
     assertThat(record.get("visible_after").isNull()).isTrue();
@@ -207,7 +207,7 @@ class FollowedReadTest {
   void onlyNotYetIsAFinding(String way) {
     // What is visible is over by itself, however busy the machine is.
     Duration time = way.equals("visible") ? Duration.ofMinutes(1) : Duration.ofMillis(300);
-    long before = Following.followFor(time.toNanos());
+    long before = FollowRegistry.followFor(time.toNanos());
     try {
       RegisteredStore store = FakeShim.store("posts", new Fake("p", answering(way)));
       try (LineageScope scope = Antipode.scope(ONE)) {
@@ -219,7 +219,7 @@ class FollowedReadTest {
       assertThat(total("unjudged_reads")).isEqualTo(way.equals("visible") ? 0 : 1);
       assertThat(lines.of()).isEmpty();
     } finally {
-      Following.followFor(before);
+      FollowRegistry.followFor(before);
     }
   }
 
@@ -262,12 +262,12 @@ class FollowedReadTest {
       over(FollowedRead.of(store, null), server(store));
       assertThat(scope.isClosed()).isFalse();
     }
-    until(Following::allLookedAt);
+    until(FollowRegistry::allLookedAt);
     try (LineageScope scope = Antipode.scope(Lineage.of(there))) {
       over(FollowedRead.of(store, null), server(store));
       assertThat(scope.isClosed()).isFalse();
     }
-    until(() -> Following.count() <= 1);
+    until(() -> FollowRegistry.count() <= 1);
     assertThat(total("behind")).isZero();
     assertThat(fake.asked.get()).isPositive();
   }
@@ -285,9 +285,9 @@ class FollowedReadTest {
         over(FollowedRead.of(store, null), server(store));
         assertThat(scope.isClosed()).isFalse();
       }
-      until(Following::allLookedAt);
+      until(FollowRegistry::allLookedAt);
       if (number < 6) {
-        Following.giveUpAll();
+        FollowRegistry.giveUpAll();
       }
     }
     Lineage wanted = Lineage.of(new WriteId("posts", "k", new Ordered("", 1)));
@@ -344,12 +344,12 @@ class FollowedReadTest {
       lineage = scope.lineage();
       assertThat(reader.get("k")).isNull();
     }
-    long looked = Waiting.lookFor(Duration.ofSeconds(60).toNanos());
+    long looked = ServerWaiting.lookFor(Duration.ofSeconds(60).toNanos());
     try (Reading seen = Antipode.reading(lineage)) {
       assertThat(store.client("b").get("k")).isNull();
       assertThat(seen.after()).isPresent();
     } finally {
-      Waiting.lookFor(looked);
+      ServerWaiting.lookFor(looked);
     }
     assertThat(total("followed_reads")).isEqualTo(2);
   }
@@ -375,7 +375,7 @@ class FollowedReadTest {
   /** REC-15: what comes beyond is neither followed nor counted as followed. */
   @Test
   void soManyAreFollowedAndNoMore() {
-    int before = Following.most(3);
+    int before = FollowRegistry.most(3);
     try {
       RegisteredStore store = FakeShim.store("posts", new Fake("p", FakeShim.always(Visibility.NOT_YET)));
       try (LineageScope scope = Antipode.scope(ONE)) {
@@ -385,11 +385,11 @@ class FollowedReadTest {
         assertThat(scope.isClosed()).isFalse();
       }
       assertThat(total("followed_reads")).isEqualTo(3);
-      until(Following::allLookedAt);
-      Following.giveUpAll();
+      until(FollowRegistry::allLookedAt);
+      FollowRegistry.giveUpAll();
       assertThat(lines.of()).hasSize(3).allMatch(record -> record.get("visible_after").isNull());
     } finally {
-      Following.most(before);
+      FollowRegistry.most(before);
     }
   }
 
@@ -408,7 +408,7 @@ class FollowedReadTest {
       assertThat(reader.get("k")).isNull();
       assertThat(scope.isClosed()).isFalse();
     }
-    until(Following::allLookedAt);
+    until(FollowRegistry::allLookedAt);
     writer.set("k", "w");
     assertThat(reader.get("k")).isEqualTo("v");
     assertThat(lines.finding().get("confirmed").asText()).isEqualTo("repeat");

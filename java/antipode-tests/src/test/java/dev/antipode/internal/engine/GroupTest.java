@@ -23,7 +23,7 @@ class GroupTest {
   /** A server of which only the generation counts. */
   private static class Parking extends ServerEngine {
     int generation;
-    final List<Need> parked = new ArrayList<>();
+    final List<PendingWait> parked = new ArrayList<>();
     Runnable meanwhile;
 
     Parking() {
@@ -36,7 +36,7 @@ class GroupTest {
     }
 
     @Override
-    boolean park(Need need) {
+    boolean park(PendingWait need) {
       parked.add(need);
       if (meanwhile != null) {
         meanwhile.run();
@@ -50,8 +50,8 @@ class GroupTest {
   private final long now = Ticks.now();
   private int released;
 
-  private Group group(boolean follows, Parking... servers) {
-    Group group = new Group(TimeUnit.SECONDS.toNanos(1), () -> released++, follows);
+  private WaitGroup group(boolean follows, Parking... servers) {
+    WaitGroup group = new WaitGroup(TimeUnit.SECONDS.toNanos(1), () -> released++, follows);
     for (Parking each : servers) {
       group.add(POSITION, each);
     }
@@ -59,18 +59,18 @@ class GroupTest {
     return group;
   }
 
-  private Group group() {
+  private WaitGroup group() {
     return group(false, first, second);
   }
 
   /** Settles a need as visible; whoever settles the last one looks if all stand. */
-  private static boolean settle(Group group, int number, Proof proof) {
+  private static boolean settle(WaitGroup group, int number, Proof proof) {
     return group.settle(group.needs.get(number), Visibility.VISIBLE, proof);
   }
 
-  private static void settleAndLook(Group group, int number, Proof proof) {
+  private static void settleAndLook(WaitGroup group, int number, Proof proof) {
     assertThat(settle(group, number, proof)).isTrue();
-    Group.releaseAll(List.of(group));
+    WaitGroup.releaseAll(List.of(group));
   }
 
   private static Proof proof(long askedAt, int generation) {
@@ -80,13 +80,13 @@ class GroupTest {
   /** BAR-63: all is settled, nobody has looked yet if it stands, and the deadline comes. */
   @Test
   void theDeadlineLooksForItself() {
-    Group group = group();
+    WaitGroup group = group();
     assertThat(settle(group, 0, proof(now, 0))).isFalse();
     first.generation++;
     assertThat(settle(group, 1, proof(now, 0))).isTrue();
     assertThat(group.end()).containsExactly(group.needs.get(0));
     assertThat(group.needs).extracting(need -> need.answer.verdict()).containsExactly(Verdict.NOT_YET, Verdict.VISIBLE);
-    Group.releaseAll(List.of(group));
+    WaitGroup.releaseAll(List.of(group));
     assertThat(released).as("nobody is woken behind it").isZero();
   }
 
@@ -94,41 +94,41 @@ class GroupTest {
   @Test
   void aReleaseThatFailsHoldsNoOtherUp() {
     List<String> woken = new ArrayList<>();
-    Group failing = new Group(TimeUnit.SECONDS.toNanos(1), () -> {
+    WaitGroup failing = new WaitGroup(TimeUnit.SECONDS.toNanos(1), () -> {
       throw new OutOfMemoryError("the first");
     });
-    Group refusing = new Group(TimeUnit.SECONDS.toNanos(1), () -> {
+    WaitGroup refusing = new WaitGroup(TimeUnit.SECONDS.toNanos(1), () -> {
       throw new IllegalStateException("the second");
     });
-    Group behind = new Group(TimeUnit.SECONDS.toNanos(1), () -> woken.add("behind"));
-    List<Group> all = List.of(failing, refusing, behind);
-    for (Group group : all) {
+    WaitGroup behind = new WaitGroup(TimeUnit.SECONDS.toNanos(1), () -> woken.add("behind"));
+    List<WaitGroup> all = List.of(failing, refusing, behind);
+    for (WaitGroup group : all) {
       group.add(POSITION, first);
       assertThat(group.parked()).isTrue();
       assertThat(settle(group, 0, proof(now, 0))).isTrue();
     }
-    assertThatThrownBy(() -> Group.releaseAll(all)).isInstanceOf(OutOfMemoryError.class).hasMessage("the first");
+    assertThatThrownBy(() -> WaitGroup.releaseAll(all)).isInstanceOf(OutOfMemoryError.class).hasMessage("the first");
     assertThat(woken).containsExactly("behind");
-    assertThatThrownBy(() -> Group.releaseAll(List.of(refusing))).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> WaitGroup.releaseAll(List.of(refusing))).isInstanceOf(IllegalStateException.class);
   }
 
   /** BAR-63: what stood when the barrier was released does not change when its caller ends it. */
   @Test
   void whatStoodOnceIsNotLookedAtAgain() {
-    Group group = group();
+    WaitGroup group = group();
     settle(group, 0, proof(now, 0));
     settleAndLook(group, 1, proof(now, 0));
     assertThat(released).isEqualTo(1);
     first.generation++;
     assertThat(group.end()).isEmpty();
-    assertThat(group.needs).allMatch(Need::isVisible);
+    assertThat(group.needs).allMatch(PendingWait::isVisible);
   }
 
   /** BAR-63: nobody would look if it stands. */
   @Test
   void whatComesBehindTheDeadlineChangesNothing() {
-    Group group = group();
-    for (Need need : group.end()) {
+    WaitGroup group = group();
+    for (PendingWait need : group.end()) {
       assertThat(group.settle(need, Visibility.VISIBLE, proof(now, 0))).isFalse();
       assertThat(need.isDone()).isTrue();
       assertThat(need.answer).isNull();
@@ -138,7 +138,7 @@ class GroupTest {
   /** BAR-63, Reopen.tla: the copy is compared, and the moment is another one. */
   @Test
   void whatDoesNotStandIsOpenedOnceAndAskedForAtOnce() {
-    Group group = group();
+    WaitGroup group = group();
     settle(group, 0, proof(now, 0));
     first.generation++;
     settleAndLook(group, 1, proof(now, 0));
@@ -151,14 +151,14 @@ class GroupTest {
     assertThat(released).isZero();
     settleAndLook(group, 1, proof(now + LATER - EngineSettings.now().freePathTtl() / 2, 0));
     assertThat(released).isEqualTo(1);
-    Group.releaseAll(List.of(group));
+    WaitGroup.releaseAll(List.of(group));
     assertThat(released).as("whoever comes first releases").isEqualTo(1);
   }
 
   /** BAR-63: it was asked for again only for its age, and the answer is of other data: that is another moment. */
   @Test
   void whatOtherDataShowHasAnotherMoment() {
-    Group group = group();
+    WaitGroup group = group();
     settle(group, 0, proof(now, 0));
     settleAndLook(group, 1, proof(now + LATER, 0));
     assertThat(group.needs.get(0).repeats).isTrue();
@@ -171,13 +171,13 @@ class GroupTest {
   /** BAR-63: the one that was opened first is settled again, and its thread looks, before the other one is opened. */
   @Test
   void twoThreadsThatLookAtOnceOpenANeedOnce() {
-    Group group = group();
+    WaitGroup group = group();
     settle(group, 0, proof(now, 0));
     assertThat(settle(group, 1, proof(now, 0))).isTrue();
     first.generation = 1;
     second.generation = 1;
     first.meanwhile = () -> settleAndLook(group, 0, proof(now, 1));
-    Group.releaseAll(List.of(group));
+    WaitGroup.releaseAll(List.of(group));
     assertThat(second.parked).containsExactly(group.needs.get(1));
     assertThat(released).isZero();
     settleAndLook(group, 1, proof(now, 1));
@@ -199,15 +199,15 @@ class GroupTest {
         return super.generation();
       }
     };
-    Group group = group(false, slow, second);
+    WaitGroup group = group(false, slow, second);
     settle(group, 0, proof(now, 0));
     assertThat(settle(group, 1, proof(now, 0))).isTrue();
     slow.meanwhile = () -> {
       slow.generation++;
       slow.meanwhile = null;
-      Group.releaseAll(List.of(group));
+      WaitGroup.releaseAll(List.of(group));
     };
-    Group.releaseAll(List.of(group));
+    WaitGroup.releaseAll(List.of(group));
     assertThat(slow.parked).containsExactly(group.needs.get(0));
     assertThat(released).isZero();
     settleAndLook(group, 0, proof(now, 1));
@@ -218,7 +218,7 @@ class GroupTest {
   @Test
   void whatWasSettledAgainIsNotOpenedByAnOldCopy() {
     Parking third = new Parking();
-    Group group = group(false, first, second, third);
+    WaitGroup group = group(false, first, second, third);
     for (int number = 0; number < 2; number++) {
       settle(group, number, proof(now, 0));
     }
@@ -228,7 +228,7 @@ class GroupTest {
     third.generation++;
     first.meanwhile = () -> settleAndLook(group, 0, proof(now, 1));
     second.meanwhile = () -> settleAndLook(group, 1, proof(now, 1));
-    Group.releaseAll(List.of(group));
+    WaitGroup.releaseAll(List.of(group));
     assertThat(List.of(first.parked, second.parked, third.parked)).allMatch(each -> each.size() == 1);
     settleAndLook(group, 2, proof(now, 1));
     assertThat(released).isEqualTo(1);
@@ -238,7 +238,7 @@ class GroupTest {
   @Test
   void whatIsSettledByAKeptProofHasNowAsItsMoment() {
     long ttl = EngineSettings.now().freePathTtl();
-    Group group = group();
+    WaitGroup group = group();
     settle(group, 0, proof(Ticks.now() - ttl - ttl / 2, 0));
     settleAndLook(group, 1, new Proof(Ticks.now() - ttl / 4 * 3, 0, true));
     assertThat(first.parked).containsExactly(group.needs.get(0));
@@ -248,10 +248,10 @@ class GroupTest {
   /** BAR-63: a deadline that comes between the opening and the parking gives the need up. */
   @Test
   void whatWasOpenedAndNotParkedYetIsGivenUp() {
-    Group group = group();
+    WaitGroup group = group();
     settle(group, 0, proof(now, 0));
     first.generation++;
-    List<Need> open = new ArrayList<>();
+    List<PendingWait> open = new ArrayList<>();
     group.needs.get(0).parked = true;
     second.generation++;
     first.meanwhile = () -> open.addAll(group.end());
@@ -265,7 +265,7 @@ class GroupTest {
   /** BAR-63, REC-13: nobody relies on a record. */
   @Test
   void whatOnlyFollowsIsNotCompared() {
-    Group group = group(true, first, second);
+    WaitGroup group = group(true, first, second);
     settle(group, 0, proof(now, 0));
     first.generation++;
     settleAndLook(group, 1, proof(now, 0));
@@ -276,7 +276,7 @@ class GroupTest {
   /** BAR-53, BAR-63: the servers that were named stand for what waited to know them. */
   @Test
   void whatWasDividedNeedsNoProof() {
-    Group group = group(false, first);
+    WaitGroup group = group(false, first);
     assertThat(group.divide(group.needs.get(0), List.of(second))).hasSize(1);
     assertThat(group.settle(group.needs.get(0), Visibility.VISIBLE)).isFalse();
     first.generation++;
@@ -288,7 +288,7 @@ class GroupTest {
   /** BAR-53, BAR-64: one server that was named is one server. */
   @Test
   void aServerAloneThatWasNamedIsNotAskedTwice() {
-    Group group = group(false, first);
+    WaitGroup group = group(false, first);
     group.looksTwice = true;
     group.divide(group.needs.get(0), List.of(second));
     group.settle(group.needs.get(0), Visibility.VISIBLE);

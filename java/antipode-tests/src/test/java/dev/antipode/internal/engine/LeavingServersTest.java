@@ -184,11 +184,11 @@ class LeavingServersTest {
   void aServerLeavesBeforeTheBarrierIsParkedThere() {
     RegionStore store = listed();
     assertThat(Antipode.barrier(PATIENT.timeout(Duration.ofMillis(500))).satisfied()).isFalse();
-    Group group = new Group(TimeUnit.SECONDS.toNanos(60), () -> { }, false);
+    WaitGroup group = new WaitGroup(TimeUnit.SECONDS.toNanos(60), () -> { }, false);
     group.hasLost = server -> server.address().equals("late");
-    Asked asked = new Asked(store, ONE.ofStore("s"), List.of(store.serverAt("late")));
-    assertThat(Waiting.park(group, List.of(asked))).as("it is to be waited for").isFalse();
-    Waiting.giveUp(group);
+    StoreRequest asked = new StoreRequest(store, ONE.ofStore("s"), List.of(store.serverAt("late")));
+    assertThat(ServerWaiting.park(group, List.of(asked))).as("it is to be waited for").isFalse();
+    ServerWaiting.giveUp(group);
   }
 
   /** BAR-50: the application's connection leads there whatever discovery says. */

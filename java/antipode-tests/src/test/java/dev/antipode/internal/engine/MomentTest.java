@@ -257,13 +257,13 @@ class MomentTest {
     configure(Duration.ZERO);
     register(true);
     late.applied = 5;
-    long before = Waiting.lookFor(TimeUnit.SECONDS.toNanos(20));
+    long before = ServerWaiting.lookFor(TimeUnit.SECONDS.toNanos(20));
     try {
       assertThat(barrier(POSITION, Duration.ZERO).satisfied()).isTrue();
       there.applied = 0;
       assertThat(barrier(POSITION, Duration.ZERO).satisfied()).isFalse();
     } finally {
-      Waiting.lookFor(before);
+      ServerWaiting.lookFor(before);
     }
   }
 

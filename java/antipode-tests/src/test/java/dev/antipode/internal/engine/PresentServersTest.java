@@ -220,12 +220,12 @@ class PresentServersTest {
     store.useServer(PLAIN, late);
     Plan plan = Planner.plan(null, PATIENT.timeout(Duration.ofSeconds(2)));
     BarrierWaits waits = new BarrierWaits(plan);
-    Group group = waits.begin(() -> { });
-    assertThat(Waiting.park(group, plan.asked())).isTrue();
+    WaitGroup group = waits.begin(() -> { });
+    assertThat(ServerWaiting.park(group, plan.asked())).isTrue();
     late.answer = FakeShim.always(Visibility.VISIBLE);
     until(group.needs.get(0)::isDone);
-    until(() -> Waiting.patience(group) == 0);
-    Waiting.giveUp(group);
+    until(() -> ServerWaiting.patience(group) == 0);
+    ServerWaiting.giveUp(group);
     if (isKnown) {
       store.useServer(PLAIN, joined);
     } else {
@@ -269,15 +269,15 @@ class PresentServersTest {
     ServerEngine known = store.servers(false).get(0);
     store.expectServer(PLAIN, "a pool that is not opened", this, it -> List.of());
     ServerEngine unknown = store.servers(false).stream().filter(Discovery.class::isInstance).findFirst().orElseThrow();
-    Group group = new Group(1, () -> { });
-    List<Need> needs = List.of(new Need(ids.get(0), unknown, group), new Need(ids.get(0), known, group));
+    WaitGroup group = new WaitGroup(1, () -> { });
+    List<PendingWait> needs = List.of(new PendingWait(ids.get(0), unknown, group), new PendingWait(ids.get(0), known, group));
     needs.get(0).divided = true;
     needs.forEach(need -> need.answer = Visibility.VISIBLE);
     Plan plan = Planner.plan(null, PATIENT);
-    Asked asked = new Asked(plan.asked().get(0).store(), ids, List.of(unknown));
-    List<Need> more = new ArrayList<>(needs);
-    more.add(new Need(ids.get(1), unknown, group));
-    for (List<Need> each : List.of(needs, more)) {
+    StoreRequest asked = new StoreRequest(plan.asked().get(0).store(), ids, List.of(unknown));
+    List<PendingWait> more = new ArrayList<>(needs);
+    more.add(new PendingWait(ids.get(1), unknown, group));
+    for (List<PendingWait> each : List.of(needs, more)) {
       assertThat(Judgement.judgeStore(asked, each, 0, false).verdict()).isEqualTo(Verdict.TIMED_OUT);
     }
   }

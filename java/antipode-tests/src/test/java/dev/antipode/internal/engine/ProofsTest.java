@@ -107,7 +107,7 @@ class ProofsTest {
     Proof own = proofs.answered();
     assertThat(own.generation()).isEqualTo(1);
     logStore();
-    Need need = new Group(0, () -> { }).add(WriteId.position("log", "e1", 5), server());
+    PendingWait need = new WaitGroup(0, () -> { }).add(WriteId.position("log", "e1", 5), server());
     assertThat(proofs.kept(need, Ticks.now())).isEqualTo(new Proof(own.askedAt(), 1, true));
     need.freshFrom = own.askedAt() + 1;
     assertThat(proofs.kept(need, Ticks.now())).isNull();

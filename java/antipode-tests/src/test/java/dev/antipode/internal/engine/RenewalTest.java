@@ -177,7 +177,7 @@ class RenewalTest {
   void theNextOneAnswersNothingBehindItsOwnTime_BAR_55_BAR_69() {
     beginTheNext();
     until(() -> server.renewal().next() != null);
-    Opening opening = server.renewal().next();
+    ConnectionAttempt opening = server.renewal().next();
     opening.beganAt(opening.beganAt() - LIFE.toNanos());
     leadsTo = "new";
     renewedTo = "old"; // that was looked up before
@@ -211,7 +211,7 @@ class RenewalTest {
     server.retire();
     gate.countDown();
     until(() -> made.size() == 2 && made.get(1).isClosed);
-    Opening opening = new Opening(server);
+    ConnectionAttempt opening = new ConnectionAttempt(server);
     opening.run();
     opening.giveUp();
     assertThat(made.get(2).isClosed).isTrue();

@@ -82,7 +82,7 @@ class RepeatedReadTest {
       over(FollowedRead.of(store, null), server(), () -> "old", () -> "new");
       assertThat(scope.isClosed()).isFalse();
     }
-    until(Following::allLookedAt);
+    until(FollowRegistry::allLookedAt);
     isThere.set(true);
     until(isUnderWay::get);
     Lines.settled();
@@ -97,7 +97,7 @@ class RepeatedReadTest {
   void theEndOfTheProcessWaitsForARecordThatIsBeingMade() throws InterruptedException {
     CountDownLatch began = new CountDownLatch(1);
     AtomicBoolean isTold = new AtomicBoolean();
-    Following.follow(server(), List.copyOf(ONE.ofStore("posts")), writes -> {
+    FollowRegistry.follow(server(), List.copyOf(ONE.ofStore("posts")), writes -> {
       began.countDown();
       try {
         held.await();
@@ -106,7 +106,7 @@ class RepeatedReadTest {
       }
       isTold.set(true);
     });
-    until(Following::allLookedAt); // what the first look finds may be told on this thread
+    until(FollowRegistry::allLookedAt); // what the first look finds may be told on this thread
     isThere.set(true);
     assertThat(began.await(60, TimeUnit.SECONDS)).isTrue();
     Thread waiting = Thread.currentThread();
@@ -114,7 +114,7 @@ class RepeatedReadTest {
       until(() -> waiting.getState() == Thread.State.TIMED_WAITING);
       held.countDown();
     });
-    Following.giveUpAll();
+    FollowRegistry.giveUpAll();
     assertThat(isTold).isTrue();
   }
 

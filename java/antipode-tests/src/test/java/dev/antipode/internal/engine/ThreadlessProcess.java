@@ -44,9 +44,9 @@ final class ThreadlessProcess {
     Antipode.configure(Settings.defaults().mode(Mode.DRY_RUN).records(records).sample(1.0));
     FakeShim.store("posts", SERVER);
     lack(work::run);
-    check(Following.count() == 0, "nothing is followed without an end");
+    check(FollowRegistry.count() == 0, "nothing is followed without an end");
     work.run();
-    EngineTest.until(() -> Following.count() == 0);
+    EngineTest.until(() -> FollowRegistry.count() == 0);
     check(SERVER.asked.get() > 0, "it is followed again");
     check(Records.flush(TimeUnit.MINUTES.toMillis(1)), "the records are written");
   }

@@ -16,11 +16,11 @@ class WaitersTest {
   private static final WriteId POSITION = WriteId.position("log", "e1", 1);
 
   private final ServerEngine server = new ServerEngine(null, "log-1", null);
-  private final Waiters waiters = new Waiters(10 * SECOND);
+  private final WaitQueue waiters = new WaitQueue(10 * SECOND);
   private final long now = Ticks.now();
 
-  private Need parked(long timeout, long since, boolean follows) {
-    Need need = new Group(timeout, since, () -> { }, follows).add(POSITION, server);
+  private PendingWait parked(long timeout, long since, boolean follows) {
+    PendingWait need = new WaitGroup(timeout, since, () -> { }, follows).add(POSITION, server);
     isBehind = waiters.add(need, 0);
     return need;
   }
@@ -36,9 +36,9 @@ class WaitersTest {
   @Test
   void anEpochIsUnknownSinceTheServerSaidSo_EPOCH_13() {
     Visibility unknown = Visibility.unknownEpoch("it does not know e1");
-    Need patient = parked(60 * SECOND, now - 50 * SECOND, false);
+    PendingWait patient = parked(60 * SECOND, now - 50 * SECOND, false);
     answer(now, unknown);
-    Need later = parked(5 * SECOND, now, false);
+    PendingWait later = parked(5 * SECOND, now, false);
     answer(now + 4 * SECOND, unknown);
     assertThat(later.isDone()).isFalse();
     answer(now + 5 * SECOND, unknown);

@@ -205,7 +205,7 @@ class TrustTest {
   @Example
   void allKeysVerifyUntilTheSealExpires() {
     Keys rotated = keys("two", "one");
-    assertThat(Seal.open(SEALED, rotated, Purpose.REQUEST, NOW)).isEqualTo(new Seal.Opened(TEXT, Seal.State.VALID));
+    assertThat(Seal.open(SEALED, rotated, Purpose.REQUEST, NOW)).isEqualTo(new Seal.OpenedSeal(TEXT, Seal.State.VALID));
     assertThat(Seal.open(SEALED, rotated, Purpose.REQUEST, NOW.plusSeconds(329)).state()).isEqualTo(Seal.State.VALID);
     assertThat(Seal.open(SEALED, rotated, Purpose.REQUEST, NOW.plusSeconds(330)).state()).isEqualTo(Seal.State.EXPIRED);
     assertThat(Seal.open(SEALED, keys("three"), Purpose.REQUEST, NOW).state()).isEqualTo(Seal.State.UNKNOWN_KEY);

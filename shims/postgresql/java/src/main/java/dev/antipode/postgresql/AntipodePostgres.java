@@ -76,7 +76,7 @@ public final class AntipodePostgres {
   public static DataSource wrap(DataSource dataSource, StoreOptions options) {
     checked(options);
     DataSource plain = (DataSource) Proxies.plain(dataSource);
-    Joined joined = new Joined(join(options, plain), options, plain);
+    JoinedClient joined = new JoinedClient(join(options, plain), options, plain);
     joined.tryOut();
     return RecordingDataSource.of(plain, options.name(), joined::record);
   }
@@ -89,7 +89,7 @@ public final class AntipodePostgres {
    */
   public static Connection wrap(Connection connection, StoreOptions options) throws SQLException {
     checked(options);
-    return new Joined(join(options, null), options, null).record((Connection) Proxies.plain(connection));
+    return new JoinedClient(join(options, null), options, null).record((Connection) Proxies.plain(connection));
   }
 
   /** The store for which a wrapped DataSource records, also where others were put round it; empty for a plain one. */
@@ -128,7 +128,7 @@ public final class AntipodePostgres {
   }
 
   /** One wrapped client. */
-  private static final class Joined {
+  private static final class JoinedClient {
     private final RegisteredStore store;
     private final StoreOptions options;
     private final DataSource plain;
@@ -143,7 +143,7 @@ public final class AntipodePostgres {
     /** By address: why positions of a server prove nothing. */
     private final Map<String, String> unfit = new ConcurrentHashMap<>();
 
-    Joined(RegisteredStore store, StoreOptions options, DataSource plain) {
+    JoinedClient(RegisteredStore store, StoreOptions options, DataSource plain) {
       this.store = store;
       this.options = options;
       this.plain = plain;
@@ -175,7 +175,7 @@ public final class AntipodePostgres {
 
     /** Takes the server that a connection has reached; returns why its positions prove nothing, empty where they do. */
     private String reached(BaseConnection physical) throws SQLException {
-      Known.of(physical).ongoing(store);
+      KnownServer.of(physical).ongoing(store);
       PostgresqlShim shim = (PostgresqlShim) store.shim();
       Target target = Target.of(physical, binding.credentials(), plain);
       if (isReached) {
@@ -237,8 +237,8 @@ public final class AntipodePostgres {
     private void expect(List<Target> found) {
       String words = plain.getClass().getSimpleName();
       expected = store.expectServer(
-          options, words, this, client -> ((Joined) client).found(), client -> ((Joined) client).binding.leads().look());
-      expected.watchHeld(client -> ((Joined) client).met.meetAll(((Joined) client).held.all()));
+          options, words, this, client -> ((JoinedClient) client).found(), client -> ((JoinedClient) client).binding.leads().look());
+      expected.watchHeld(client -> ((JoinedClient) client).met.meetAll(((JoinedClient) client).held.all()));
       expected.found(found);
     }
 

@@ -28,7 +28,7 @@ final class Binding {
   private final boolean flushesAsynchronous;
 
   private volatile Mode mode = Mode.ENFORCE;
-  private volatile Unsure unsure = Unsure.of(List.of());
+  private volatile UnsureNames unsure = UnsureNames.of(List.of());
 
   /** {@code plain} is the wrapped client, null for a connection; {@code hasOnePart}: its settings are those of all it opens. */
   Binding(RegisteredStore store, StoreOptions options, DataSource plain, boolean hasOnePart) {
@@ -62,7 +62,7 @@ final class Binding {
   }
 
   /** What its database has that makes texts unsure. */
-  void unsure(Unsure found) {
+  void unsure(UnsureNames found) {
     unsure = found;
   }
 

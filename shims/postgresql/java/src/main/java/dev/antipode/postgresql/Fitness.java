@@ -1,7 +1,7 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.observer.Observers;
-import dev.antipode.postgresql.Asking.Answers;
+import dev.antipode.postgresql.PositionQuery.Answers;
 import dev.antipode.shim.Logs;
 import java.io.IOException;
 import java.sql.SQLException;
@@ -18,7 +18,7 @@ final class Fitness {
    * @throws SQLException where the server does not answer
    */
   static String unfit(String store, Target target, BaseConnection connection, boolean relaxed) throws SQLException {
-    Answers answers = Asking.ask(connection, Questions.FITNESS);
+    Answers answers = PositionQuery.ask(connection, Questions.FITNESS);
     String[] row = answers.lastRow();
     if (row == null) {
       throw answers.error() != null ? answers.error() : new SQLException("no answer");
@@ -74,7 +74,7 @@ final class Fitness {
       String own = first.row("SELECT pg_backend_pid()")[0];
       try {
         second.execute("BEGIN");
-      } catch (Session.Refused refused) {
+      } catch (Session.RefusedException refused) {
         return "statement"; // which takes no transactions
       }
       String taken = second.row("SELECT pg_backend_pid()")[0];
@@ -82,7 +82,7 @@ final class Fitness {
       String again = first.row("SELECT pg_backend_pid()")[0];
       second.execute("COMMIT");
       return !taken.equals(own) && again.equals(own) ? "session" : "transaction";
-    } catch (IOException | Session.Refused error) {
+    } catch (IOException | Session.RefusedException error) {
       return "an unknown";
     }
   }

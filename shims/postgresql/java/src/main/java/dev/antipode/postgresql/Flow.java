@@ -1,7 +1,7 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.LineageScope;
-import dev.antipode.postgresql.Asking.Answers;
+import dev.antipode.postgresql.PositionQuery.Answers;
 import dev.antipode.shim.Write;
 import java.sql.SQLException;
 import java.util.Collection;
@@ -20,9 +20,9 @@ final class Flow {
 
   private final Binding binding;
   private final BaseConnection physical;
-  private final Known known;
+  private final KnownServer known;
   private final boolean isPlainChain;
-  private final Beside beside;
+  private final LineagePlacement beside;
   private final Settlement settling;
 
   private final OpenWrite now;
@@ -37,10 +37,10 @@ final class Flow {
   Flow(Binding binding, BaseConnection physical, String unfit, boolean isPlainChain) {
     this.binding = binding;
     this.physical = physical;
-    this.known = Known.of(physical);
+    this.known = KnownServer.of(physical);
     this.isPlainChain = isPlainChain;
     this.now = known.ongoing(binding.store());
-    this.beside = new Beside(binding, physical, now);
+    this.beside = new LineagePlacement(binding, physical, now);
     this.settling = new Settlement(binding, physical, known, now, unfit);
     takeOver();
   }
@@ -50,7 +50,7 @@ final class Flow {
       return; // another wrap of it is at work; the first step does the same
     }
     try {
-      if (!Asking.isIdle(physical)) {
+      if (!PositionQuery.isIdle(physical)) {
         known.moments.isOpen();
       }
       if (now.isLeft) {
@@ -72,7 +72,7 @@ final class Flow {
     if (now.write == null) {
       return;
     }
-    if (!Asking.isIdle(physical)) {
+    if (!PositionQuery.isIdle(physical)) {
       now.mayHaveCommitted |= wasLeft; // another one may have begun since, by a client that is not wrapped
     } else if (wasEnded) {
       settling.apart(); // by a commit or a rollback: a position covers both
@@ -134,14 +134,14 @@ final class Flow {
   }
 
   private <T> T sent(Kind kind, String text, boolean several, Call<T> call) throws Throwable {
-    boolean wasOpen = Asking.isOpen(physical);
+    boolean wasOpen = PositionQuery.isOpen(physical);
     begins(kind, text);
     now.mayBePrepared |= kind == Kind.MAYBE && PreparedWrites.mayPrepare(text);
     now.mayHaveCommitted |= several && kind == Kind.MAYBE;
     now.committing |= kind.mayCommit(); // stays where it fails: whoever asks then is told by the server, or in doubt
     T result = guarded(several ? Kind.MAYBE : kind, call);
     now.committing = false;
-    if (kind == Kind.PREPARE && Asking.isIdle(physical)) {
+    if (kind == Kind.PREPARE && PositionQuery.isIdle(physical)) {
       now.end(write -> now.prepared.keep(text, write)); // pending until somebody commits it
     }
     finished(kind, wasOpen);
@@ -162,7 +162,7 @@ final class Flow {
   /** A statement is about to be sent. */
   void begins(Kind kind, String text) throws SQLException {
     goesOn();
-    if (Asking.isIdle(physical)) {
+    if (PositionQuery.isIdle(physical)) {
       known.moments.transactionOver();
     } else {
       known.moments.isOpen();
@@ -178,7 +178,7 @@ final class Flow {
     Write write = now.write;
     if (write == null) {
       write = kind == Kind.END_PREPARED ? now.prepared.take(text) : null;
-      now.alone = Asking.isIdle(physical) && physical.getAutoCommit();
+      now.alone = PositionQuery.isIdle(physical) && physical.getAutoCommit();
       now.certain = now.mayHaveCommitted = false;
     }
     if (write == null) {
@@ -197,7 +197,7 @@ final class Flow {
   /** A COPY was cancelled. */
   void cancelled() {
     beside.takeBack();
-    if (Asking.isIdle(physical)) {
+    if (PositionQuery.isIdle(physical)) {
       rolledBack();
     }
   }
@@ -232,7 +232,7 @@ final class Flow {
   void finished(Kind kind, boolean wasOpen) {
     beside.takeBack();
     beside.maySet(kind);
-    if (now.write == null || !Asking.isIdle(physical)) {
+    if (now.write == null || !PositionQuery.isIdle(physical)) {
       return;
     }
     if (now.mayBePrepared) {
@@ -250,9 +250,9 @@ final class Flow {
     if (now.write == null) {
       return;
     }
-    if (Asking.isGone(physical, error)) {
+    if (PositionQuery.isGone(physical, error)) {
       gone();
-    } else if (Asking.isIdle(physical)) {
+    } else if (PositionQuery.isIdle(physical)) {
       if (kind == Kind.MAYBE || kind == Kind.END_PREPARED) {
         settling.incomplete("pending", "it failed, and may have committed a part before");
       } else {
@@ -277,10 +277,10 @@ final class Flow {
       return;
     }
     now.mayHaveCommitted = false;
-    if (!Asking.isIdle(physical)) {
-      Asking.ask(physical, "ROLLBACK"); // the connection is given up, and whoever takes it does the same
+    if (!PositionQuery.isIdle(physical)) {
+      PositionQuery.ask(physical, "ROLLBACK"); // the connection is given up, and whoever takes it does the same
     }
-    if (Asking.isGone(physical, null)) {
+    if (PositionQuery.isGone(physical, null)) {
       now.end(Write::outcomeUnknown);
     } else {
       settling.apart();
@@ -299,10 +299,10 @@ final class Flow {
 
   private void committed(Call<?> plain) throws Throwable {
     goesOn();
-    if (now.write == null || !Asking.isOpen(physical) || physical.getAutoCommit()) {
-      boolean wasOpen = now.write != null && Asking.isOpen(physical);
+    if (now.write == null || !PositionQuery.isOpen(physical) || physical.getAutoCommit()) {
+      boolean wasOpen = now.write != null && PositionQuery.isOpen(physical);
       plain.run();
-      if (!wasOpen && Asking.isIdle(physical)) {
+      if (!wasOpen && PositionQuery.isIdle(physical)) {
         rolledBack();
       }
       return;
@@ -313,7 +313,7 @@ final class Flow {
     }
     now.committing = true;
     joinExecutor();
-    Answers answers = Asking.ask(
+    Answers answers = PositionQuery.ask(
         physical, (now.certain ? Questions.HOW : Questions.HOW_AND_WHETHER) + "; COMMIT; " + Questions.PLACE);
     now.committing = false;
     if (!answers.statuses().contains("COMMIT")) {
@@ -326,7 +326,7 @@ final class Flow {
     } else if (answers.rows(1) != null) {
       boolean off = how[0].equals("off");
       settling.settle(Place.of(answers.rows(1)), off, off);
-    } else if (Asking.isGone(physical, answers.error())) {
+    } else if (PositionQuery.isGone(physical, answers.error())) {
       settling.incomplete("pending", "the connection broke before its position came");
     } else {
       settling.refused(answers);
@@ -340,9 +340,9 @@ final class Flow {
       plain.run();
       return;
     }
-    if (Asking.isGone(physical, answers.error())) {
+    if (PositionQuery.isGone(physical, answers.error())) {
       now.end(Write::outcomeUnknown);
-    } else if (Asking.isIdle(physical)) {
+    } else if (PositionQuery.isIdle(physical)) {
       rolledBack();
     }
     throw answers.error();
@@ -360,7 +360,7 @@ final class Flow {
       throw error;
     }
     now.committing = false;
-    if (Asking.isIdle(physical)) {
+    if (PositionQuery.isIdle(physical)) {
       settling.apart();
     }
   }
@@ -375,9 +375,9 @@ final class Flow {
 
   private void switched(boolean on, Call<?> plain) throws Throwable {
     goesOn();
-    if (!on || now.write == null || physical.getAutoCommit() || !Asking.isOpen(physical)) {
+    if (!on || now.write == null || physical.getAutoCommit() || !PositionQuery.isOpen(physical)) {
       plain.run();
-      if (now.write != null && Asking.isIdle(physical)) {
+      if (now.write != null && PositionQuery.isIdle(physical)) {
         rolledBack(); // one in error
       }
       return;
@@ -403,12 +403,12 @@ final class Flow {
     try {
       plain.run();
     } catch (Throwable error) {
-      if (Asking.isGone(physical, error)) {
+      if (PositionQuery.isGone(physical, error)) {
         rolledBack();
       }
       throw error;
     }
-    if (Asking.isIdle(physical)) {
+    if (PositionQuery.isIdle(physical)) {
       rolledBack();
     }
   }
@@ -426,7 +426,7 @@ final class Flow {
     try {
       boolean stays = closing(cuts);
       T result = plain.run();
-      now.isEnded = stays && now.isLeft && Asking.isIdle(physical);
+      now.isEnded = stays && now.isLeft && PositionQuery.isIdle(physical);
       return result;
     } finally {
       known.steps.ends();
@@ -442,9 +442,9 @@ final class Flow {
     if (now.write == null) {
       return false;
     }
-    if (Asking.isGone(physical, null)) {
+    if (PositionQuery.isGone(physical, null)) {
       gone();
-    } else if (now.committing || now.mayBePrepared || Asking.isIdle(physical)) {
+    } else if (now.committing || now.mayBePrepared || PositionQuery.isIdle(physical)) {
       joinExecutor();
       now.end(Write::outcomeUnknown); // another pool may commit it
     } else if (cuts) {

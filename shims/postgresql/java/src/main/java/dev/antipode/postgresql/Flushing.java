@@ -1,6 +1,6 @@
 package dev.antipode.postgresql;
 
-import dev.antipode.postgresql.Asking.Answers;
+import dev.antipode.postgresql.PositionQuery.Answers;
 import java.util.function.Consumer;
 import org.postgresql.core.BaseConnection;
 
@@ -9,11 +9,11 @@ final class Flushing {
   private static final int MOST_TURNS = 3;
 
   private final BaseConnection physical;
-  private final Known known;
+  private final KnownServer known;
   private final Consumer<Answers> refused;
 
   /** {@code refused} hears what the server refuses to say. */
-  Flushing(BaseConnection physical, Known known, Consumer<Answers> refused) {
+  Flushing(BaseConnection physical, KnownServer known, Consumer<Answers> refused) {
     this.physical = physical;
     this.known = known;
     this.refused = refused;
@@ -39,12 +39,12 @@ final class Flushing {
   Place flush() {
     Place place = null;
     for (int turn = 0; turn < MOST_TURNS; turn++) {
-      Answers answers = Asking.ask(physical, Questions.FLUSH);
+      Answers answers = PositionQuery.ask(physical, Questions.FLUSH);
       if (answers.error() != null) {
-        if (!Asking.isIdle(physical) && !Asking.isGone(physical, answers.error())) {
-          Asking.ask(physical, "ROLLBACK");
+        if (!PositionQuery.isIdle(physical) && !PositionQuery.isGone(physical, answers.error())) {
+          PositionQuery.ask(physical, "ROLLBACK");
         }
-        if (!Asking.isGone(physical, answers.error())) {
+        if (!PositionQuery.isGone(physical, answers.error())) {
           refused.accept(answers);
         }
         return null;

@@ -13,16 +13,16 @@ final class LazyConnection extends Proxies.Handler {
       "setHoldability", "getHoldability", "commit", "rollback", "getWarnings", "clearWarnings", "isClosed", "close", "toString");
 
   private final Connection plain;
-  private final RecordingDataSource.Joining joining;
+  private final RecordingDataSource.ConnectionWrapper joining;
   private Connection joined; // null as long as no server is reached
 
-  private LazyConnection(Connection plain, RecordingDataSource.Joining joining) {
+  private LazyConnection(Connection plain, RecordingDataSource.ConnectionWrapper joining) {
     super(plain);
     this.plain = plain;
     this.joining = joining;
   }
 
-  static Connection of(Connection plain, RecordingDataSource.Joining joining) {
+  static Connection of(Connection plain, RecordingDataSource.ConnectionWrapper joining) {
     return Proxies.of(Connection.class, plain, new LazyConnection(plain, joining));
   }
 

@@ -34,10 +34,10 @@ final class Leads {
   };
 
   private final DataSource plain;
-  private volatile Said said; // a race makes it twice, which harms nothing
+  private volatile LeadSettings said; // a race makes it twice, which harms nothing
 
   /** The settings at a look. */
-  private record Said(List<Object> looked, Properties words) {}
+  private record LeadSettings(List<Object> looked, Properties words) {}
 
   Leads(DataSource plain) {
     this.plain = plain;
@@ -53,9 +53,9 @@ final class Leads {
   /** Return what its settings say now, as words of the driver's. */
   Properties words() {
     List<Object> now = look();
-    Said known = said;
+    LeadSettings known = said;
     if (known == null || !known.looked.equals(now)) {
-      known = new Said(now, Credentials.of(plain));
+      known = new LeadSettings(now, Credentials.of(plain));
       said = known;
     }
     return known.words;

@@ -1,7 +1,7 @@
 package dev.antipode.postgresql;
 
-import dev.antipode.postgresql.Seen.Branch;
-import dev.antipode.postgresql.Session.Refused;
+import dev.antipode.postgresql.ServerState.Branch;
+import dev.antipode.postgresql.Session.RefusedException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -15,7 +15,7 @@ import java.util.TreeMap;
  */
 final class Look implements AutoCloseable {
   /** A position that will be judged. */
-  record Wanted(long timeline, long counter, String word) {}
+  record WantedPosition(long timeline, long counter, String word) {}
 
   private static final String PLACE =
       "SELECT recovering, reached, timeline, system, " + Questions.STARTED + " FROM antipode.place()";
@@ -63,7 +63,7 @@ final class Look implements AutoCloseable {
   private volatile String life = "";
 
   /** Connects and asks for its rights. */
-  Look(Target target, String store, int timeoutMillis, boolean uniqueTimelines) throws IOException, Refused {
+  Look(Target target, String store, int timeoutMillis, boolean uniqueTimelines) throws IOException, RefusedException {
     this.target = target;
     this.store = store;
     this.timeoutMillis = timeoutMillis;
@@ -79,7 +79,7 @@ final class Look implements AutoCloseable {
       relaxed = Fitness.relaxedSetting(rights[5], rights[6]);
       hidden = byFunction || byRight || byReplication ? "" : noRight();
       session.prepare(byFunction ? PLACE : PLACE_BY_RIGHT);
-    } catch (IOException | Refused | RuntimeException error) {
+    } catch (IOException | RefusedException | RuntimeException error) {
       session.close();
       throw error;
     }
@@ -129,7 +129,7 @@ final class Look implements AutoCloseable {
   }
 
   /** Where the server is; {@code wanted} are positions of its own system that will be judged. */
-  Seen look(List<Wanted> wanted) throws IOException, Refused {
+  ServerState look(List<WantedPosition> wanted) throws IOException, RefusedException {
     looks = looks + 1; // by one thread
     String[] place = session.prepared();
     boolean recovering = is(place[0]);
@@ -138,7 +138,7 @@ final class Look implements AutoCloseable {
     long system = place[3] == null ? 0 : Long.parseUnsignedLong(place[3]);
     life = place[4];
     boolean fresh = false;
-    for (Wanted one : wanted) {
+    for (WantedPosition one : wanted) {
       // The first ones name its epoch early: without a name nothing is predicted (BAR-66).
       boolean isDue = isNew || Long.compareUnsigned(at, one.counter()) >= 0;
       if (!fresh && !one.word().isEmpty() && isDue && !words.containsKey(new Branch(system, one.timeline()))) {
@@ -147,11 +147,11 @@ final class Look implements AutoCloseable {
       }
     }
     List<History> histories = histories(system, timeline, recovering);
-    return new Seen(system, recovering, at, histories, words, settled, fresh, hidden, uniqueTimelines);
+    return new ServerState(system, recovering, at, histories, words, settled, fresh, hidden, uniqueTimelines);
   }
 
   /** Reads the rows of epochs anew, at most so often; whether it did. */
-  boolean readMarks() throws IOException, Refused {
+  boolean readMarks() throws IOException, RefusedException {
     if (System.nanoTime() - rowsReadAt < ROWS_NANOS) {
       return false;
     }
@@ -159,7 +159,7 @@ final class Look implements AutoCloseable {
     return true;
   }
 
-  private void readRows() throws IOException, Refused {
+  private void readRows() throws IOException, RefusedException {
     rowsReadAt = System.nanoTime();
     isNew = false;
     if (!hasTable) {
@@ -185,7 +185,7 @@ final class Look implements AutoCloseable {
 
   // Which timelines
 
-  private List<History> histories(long system, Long timeline, boolean recovering) throws IOException, Refused {
+  private List<History> histories(long system, Long timeline, boolean recovering) throws IOException, RefusedException {
     if (!recovering) {
       return one(timeline);
     }
@@ -202,7 +202,7 @@ final class Look implements AutoCloseable {
     return possible(system);
   }
 
-  private List<History> one(long timeline) throws IOException, Refused {
+  private List<History> one(long timeline) throws IOException, RefusedException {
     if (!known.containsKey(timeline)) {
       readHistories();
     }
@@ -211,7 +211,7 @@ final class Look implements AutoCloseable {
   }
 
   /** Reads the files that the server has; returns the timeline of its last checkpoint. */
-  private long readHistories() throws IOException, Refused {
+  private long readHistories() throws IOException, RefusedException {
     if (byReplication) {
       long timeline = replaying();
       if (timeline > 1) {
@@ -238,7 +238,7 @@ final class Look implements AutoCloseable {
    * The receiver is down: what the server may be following, for it may replay from an archive. It is past its last
    * checkpoint and past every row that it shows, and knows the history of what it follows.
    */
-  private List<History> possible(long system) throws IOException, Refused {
+  private List<History> possible(long system) throws IOException, RefusedException {
     long least = Math.max(readHistories(), 1);
     readRows();
     for (Branch branch : words.keySet()) {
@@ -255,16 +255,16 @@ final class Look implements AutoCloseable {
     return found;
   }
 
-  private long replaying() throws IOException, Refused {
+  private long replaying() throws IOException, RefusedException {
     return Long.parseLong(replicating().row("IDENTIFY_SYSTEM")[1]);
   }
 
-  private Session replicating() throws Refused {
+  private Session replicating() throws RefusedException {
     if (replication == null) {
       try {
         replication = target.openReplicating(timeoutMillis);
       } catch (IOException error) {
-        throw new Refused(noRight() + " (" + error.getMessage() + ")", error);
+        throw new RefusedException(noRight() + " (" + error.getMessage() + ")", error);
       }
     }
     return replication;

@@ -102,8 +102,8 @@ final class Moments {
   }
 
   /** Return what is known of the cursors that the last statement may have opened, or may name. */
-  Given given() {
-    return new Given(now, openBefore, cursors);
+  CursorMoments given() {
+    return new CursorMoments(now, openBefore, cursors);
   }
 
   /**
@@ -113,8 +113,8 @@ final class Moments {
    * @param before the names of those that were open before it; null: of any
    * @param known the moments of those that a text declared, as they are now
    */
-  record Given(Lineage own, Set<String> before, Map<String, Lineage> known) {
-    static final Given NONE = new Given(Lineage.EMPTY, null, Map.of());
+  record CursorMoments(Lineage own, Set<String> before, Map<String, Lineage> known) {
+    static final CursorMoments NONE = new CursorMoments(Lineage.EMPTY, null, Map.of());
 
     /** Return that of a cursor. */
     Lineage of(String name) {

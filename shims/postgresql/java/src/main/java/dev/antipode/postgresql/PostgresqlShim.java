@@ -6,8 +6,8 @@ import dev.antipode.StoreOptions;
 import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
-import dev.antipode.postgresql.Look.Wanted;
-import dev.antipode.postgresql.Session.Refused;
+import dev.antipode.postgresql.Look.WantedPosition;
+import dev.antipode.postgresql.Session.RefusedException;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Shim;
@@ -44,15 +44,15 @@ public final class PostgresqlShim extends Shim {
   final Map<String, String> fitness = new ConcurrentHashMap<>();
 
   /** By user and address: what the database has that makes texts unsure. */
-  private final Map<String, Unsure> unsure = new ConcurrentHashMap<>();
+  private final Map<String, UnsureNames> unsure = new ConcurrentHashMap<>();
 
   private volatile Properties credentials = new Properties();
 
   /** Returns what the database has that makes texts unsure: it is asked again where that was ten seconds ago (SHIM-43). */
-  Unsure unsureAt(String place, BaseConnection physical) throws SQLException {
-    Unsure known = unsure.get(place);
+  UnsureNames unsureAt(String place, BaseConnection physical) throws SQLException {
+    UnsureNames known = unsure.get(place);
     if (known == null || known.isOld()) {
-      known = Unsure.of(Asking.ask(physical, Unsure.QUESTION));
+      known = UnsureNames.of(PositionQuery.ask(physical, UnsureNames.QUESTION));
       unsure.put(place, known);
     }
     return known;
@@ -105,7 +105,7 @@ public final class PostgresqlShim extends Shim {
   }
 
   @Override
-  public List<Visibility> visible(List<WriteId> ids, Server server) throws IOException, Refused {
+  public List<Visibility> visible(List<WriteId> ids, Server server) throws IOException, RefusedException {
     if (Target.namesSeveral(server.address())) {
       return unfit(ids, server.address() + " leads to several servers: name them one by one");
     }
@@ -113,7 +113,7 @@ public final class PostgresqlShim extends Shim {
     if (!look.relaxed().isEmpty() && !isRelaxed()) {
       return unfit(ids, server.address() + " " + Fitness.notDurable(look.relaxed()));
     }
-    Seen seen = look.look(wanted(ids));
+    ServerState seen = look.look(wanted(ids));
     List<Visibility> answers = judge(ids, seen);
     boolean isBad = answers.stream().anyMatch(one -> one.isUnproven() || one.unknownEpoch());
     if (isBad && look.readMarks()) {
@@ -134,7 +134,7 @@ public final class PostgresqlShim extends Shim {
    * a standby does not replay what conflicts with one.
    */
   @Override
-  public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws IOException, Refused {
+  public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws IOException, RefusedException {
     long deadline = System.nanoTime() + timeout.toNanos();
     while (true) {
       server.beginQuestion();
@@ -150,30 +150,30 @@ public final class PostgresqlShim extends Shim {
     }
   }
 
-  private static List<Visibility> judge(List<WriteId> ids, Seen seen) {
+  private static List<Visibility> judge(List<WriteId> ids, ServerState seen) {
     List<Visibility> answers = new ArrayList<>(ids.size());
     for (WriteId id : ids) {
       answers.add(
           id.isPosition() && id.version() instanceof Ordered position
-              ? Judging.judge(position.epoch(), position.counter(), seen)
+              ? CommitJudge.judge(position.epoch(), position.counter(), seen)
               : Visibility.unproven(id + " is no PostgreSQL position"));
     }
     return answers;
   }
 
-  private static List<Wanted> wanted(List<WriteId> ids) {
-    List<Wanted> found = new ArrayList<>(ids.size());
+  private static List<WantedPosition> wanted(List<WriteId> ids) {
+    List<WantedPosition> found = new ArrayList<>(ids.size());
     for (WriteId id : ids) {
       Epoch epoch = id.version() instanceof Ordered version ? Epoch.of(version.epoch()) : null;
       if (epoch != null) {
         Ordered version = (Ordered) id.version();
-        found.add(new Wanted(epoch.timeline(), version.counter(), epoch.word()));
+        found.add(new WantedPosition(epoch.timeline(), version.counter(), epoch.word()));
       }
     }
     return found;
   }
 
-  private Look look(Server server) throws IOException, Refused {
+  private Look look(Server server) throws IOException, RefusedException {
     if (server.session() instanceof Look look) {
       look.timeout(millis(server));
       return look;
@@ -183,7 +183,7 @@ public final class PostgresqlShim extends Shim {
     return look;
   }
 
-  private Look open(Server server) throws IOException, Refused {
+  private Look open(Server server) throws IOException, RefusedException {
     StoreOptions options = store().options();
     boolean unique = Boolean.TRUE.equals(options.extra(AntipodePostgres.UNIQUE_TIMELINES));
     return new Look(target(server.target()), store().name(), millis(server), unique);
@@ -199,7 +199,7 @@ public final class PostgresqlShim extends Shim {
   }
 
   @Override
-  public Look renew(Server server) throws IOException, Refused {
+  public Look renew(Server server) throws IOException, RefusedException {
     if (server.session() instanceof Look look && look.isBorrowed()) {
       throw new IOException("the application's pool is to lend one connection at most");
     }

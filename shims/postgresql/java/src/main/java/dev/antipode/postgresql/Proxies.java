@@ -14,7 +14,7 @@ import org.postgresql.core.BaseConnection;
 /** Stand-ins for the client's objects: they have every public interface of what they stand for. */
 final class Proxies {
   /** What a stand-in of ours knows about itself. */
-  interface Recording {
+  interface StandIn {
     /** What it stands for. */
     Object antipodePlain();
   }
@@ -92,7 +92,7 @@ final class Proxies {
     }
     ClassLoader loader = Proxies.class.getClassLoader();
     all.removeIf(each -> !isSeenBy(loader, each));
-    all.add(Recording.class);
+    all.add(StandIn.class);
     return all.toArray(Class<?>[]::new);
   }
 
@@ -106,7 +106,7 @@ final class Proxies {
 
   /** What a stand-in of ours stands for; anything else itself. */
   static Object plain(Object what) {
-    return what instanceof Recording recording ? recording.antipodePlain() : what;
+    return what instanceof StandIn recording ? recording.antipodePlain() : what;
   }
 
   /** The driver's own connection inside one; null where it is none, or closed. */

@@ -6,8 +6,8 @@ import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.observer.Content;
 import dev.antipode.observer.ReadReply;
-import dev.antipode.postgresql.Asking.Answers;
-import dev.antipode.shim.AtRest;
+import dev.antipode.postgresql.PositionQuery.Answers;
+import dev.antipode.shim.LineageAtRest;
 import dev.antipode.shim.Read;
 import dev.antipode.shim.ReadValue;
 import dev.antipode.shim.RegisteredStore;
@@ -59,7 +59,7 @@ final class Reads {
   }
 
   private static Reads of(Flow flow, Kind kind, String sent, boolean isTold) {
-    boolean isFirst = kind == Kind.SESSION && Asking.opensTransaction(flow.physical()); // behind it there may be a snapshot
+    boolean isFirst = kind == Kind.SESSION && PositionQuery.opensTransaction(flow.physical()); // behind it there may be a snapshot
     if (!isFirst && !kind.mayRead(sent)) {
       return null;
     }
@@ -146,7 +146,7 @@ final class Reads {
 
   /** Return whether a transaction is open: it may have a snapshot, as the driver asks questions of its own in it, unseen. */
   private boolean mayKeepSnapshot() {
-    boolean isOpen = Asking.isOpen(flow.physical());
+    boolean isOpen = PositionQuery.isOpen(flow.physical());
     if (isOpen) {
       flow.moments().isOpen();
     }
@@ -169,7 +169,7 @@ final class Reads {
     if (isShorter) {
       connection.setNetworkTimeout(Runnable::run, most);
     }
-    Answers answers = Asking.ask(connection, question);
+    Answers answers = PositionQuery.ask(connection, question);
     if (isShorter && answers.error() != null && answers.error().getCause() instanceof SocketTimeoutException) {
       connection.abort(Runnable::run);
       flow.failed(Kind.READ, answers.error());
@@ -218,17 +218,17 @@ final class Reads {
     if (binding.rests() && rows != null) {
       sawBeside(rows, statement);
     }
-    boolean isOpen = Asking.isOpen(flow.physical());
-    if (!isOpen && !Asking.isIdle(flow.physical())) {
+    boolean isOpen = PositionQuery.isOpen(flow.physical());
+    if (!isOpen && !PositionQuery.isIdle(flow.physical())) {
       missed();
       return;
     }
-    Answers answers = Asking.ask(
+    Answers answers = PositionQuery.ask(
         flow.physical(),
         isOpen ? "SAVEPOINT antipode; " + Questions.COVER + "; RELEASE antipode" : Questions.COVER);
     if (answers.error() != null) {
-      if (isOpen && !Asking.isGone(flow.physical(), answers.error())) {
-        Asking.ask(flow.physical(), "ROLLBACK TO antipode; RELEASE antipode");
+      if (isOpen && !PositionQuery.isGone(flow.physical(), answers.error())) {
+        PositionQuery.ask(flow.physical(), "ROLLBACK TO antipode; RELEASE antipode");
       }
       String store = binding.store().name();
       binding.say("AP203", "cover", "what is read from " + store + " cannot be covered: run antipode init");
@@ -271,7 +271,7 @@ final class Reads {
     }
     while (rows.next()) {
       String text = rows.getString(column);
-      beside = beside.union(AtRest.lineage(text, binding.store().name(), binding.options().lineageIn()));
+      beside = beside.union(LineageAtRest.lineage(text, binding.store().name(), binding.options().lineageIn()));
     }
     rows.beforeFirst();
   }

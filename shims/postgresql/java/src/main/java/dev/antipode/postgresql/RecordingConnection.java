@@ -133,7 +133,7 @@ final class RecordingConnection extends Proxies.Handler {
     if (!(result instanceof ResultSet rows)) {
       return result;
     }
-    ResultSet recorded = first > 0 ? InParts.of(rows, flow, flow.moments().now(), first) : rows;
+    ResultSet recorded = first > 0 ? PartialResult.of(rows, flow, flow.moments().now(), first) : rows;
     return Rows.of(recorded, null, (Connection) proxy, flow);
   }
 

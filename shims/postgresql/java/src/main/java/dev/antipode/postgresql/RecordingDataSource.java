@@ -10,28 +10,28 @@ import javax.sql.DataSource;
 final class RecordingDataSource extends Proxies.Handler {
   /** Makes a connection record. */
   @FunctionalInterface
-  interface Joining {
+  interface ConnectionWrapper {
     Connection join(Connection plain) throws SQLException;
   }
 
   private final DataSource plain;
   private final String store;
-  private final Joining joining;
+  private final ConnectionWrapper joining;
 
-  private RecordingDataSource(DataSource plain, String store, Joining joining) {
+  private RecordingDataSource(DataSource plain, String store, ConnectionWrapper joining) {
     super(plain);
     this.plain = plain;
     this.store = store;
     this.joining = joining;
   }
 
-  static DataSource of(DataSource plain, String store, Joining joining) {
+  static DataSource of(DataSource plain, String store, ConnectionWrapper joining) {
     return Proxies.of(DataSource.class, plain, new RecordingDataSource(plain, store, joining));
   }
 
   /** The store for which a DataSource records, also within others; null for one that does not. */
   static String storeOf(DataSource source) {
-    Proxies.Recording recording = Proxies.inside(source, Proxies.Recording.class);
+    Proxies.StandIn recording = Proxies.inside(source, Proxies.StandIn.class);
     return recording != null && Proxy.getInvocationHandler(recording) instanceof RecordingDataSource own ? own.store : null;
   }
 
@@ -51,7 +51,7 @@ final class RecordingDataSource extends Proxies.Handler {
   @Override
   Object unwrapped(Object proxy, Class<?> wanted, Method method, Object[] args) throws Throwable {
     boolean isSource = wanted.isAssignableFrom(DataSource.class) || DataSource.class.isAssignableFrom(wanted);
-    return isSource || wanted == Proxies.Recording.class || !wanted.isInstance(plain)
+    return isSource || wanted == Proxies.StandIn.class || !wanted.isInstance(plain)
         ? super.unwrapped(proxy, wanted, method, args)
         : plain;
   }

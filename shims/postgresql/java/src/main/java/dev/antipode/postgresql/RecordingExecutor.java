@@ -70,16 +70,16 @@ final class RecordingExecutor extends Proxies.Handler {
         flow.steps().copies(operation);
       }
       return Proxies.of(
-          CopyOperation.class, operation, kind.mayWrite() ? new Running(operation, flow) : new Sent(operation, flow));
+          CopyOperation.class, operation, kind.mayWrite() ? new RunningStatement(operation, flow) : new CopyRows(operation, flow));
     }
   }
 
   /** Rows that come one by one, all of the moment at which the COPY began (SHIM-48). */
-  private static final class Sent extends Proxies.Handler {
+  private static final class CopyRows extends Proxies.Handler {
     private final Flow flow;
     private final Lineage moment;
 
-    Sent(CopyOperation plain, Flow flow) {
+    CopyRows(CopyOperation plain, Flow flow) {
       super(plain);
       this.flow = flow;
       this.moment = flow.moments().now();
@@ -94,11 +94,11 @@ final class RecordingExecutor extends Proxies.Handler {
     }
   }
 
-  private static final class Running extends Proxies.Handler {
+  private static final class RunningStatement extends Proxies.Handler {
     private final Flow flow;
     private final Lineage moment;
 
-    Running(CopyOperation plain, Flow flow) {
+    RunningStatement(CopyOperation plain, Flow flow) {
       super(plain);
       this.flow = flow;
       this.moment = flow.moments().now();

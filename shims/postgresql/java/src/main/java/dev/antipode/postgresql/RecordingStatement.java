@@ -25,7 +25,7 @@ final class RecordingStatement extends Proxies.Handler {
   private String batchPrepares; // a text of the batch that may prepare its transaction
   private String last; // what gave the rows that are there
   private Lineage moment = Lineage.EMPTY; // that these are of
-  private Moments.Given given = Moments.Given.NONE; // the cursors whose names they may hold
+  private Moments.CursorMoments given = Moments.CursorMoments.NONE; // the cursors whose names they may hold
   private int firstRows; // of a result that is fetched in parts, those that come at once; 0: all do
   private Statement own; // what stands for it
 
@@ -162,7 +162,7 @@ final class RecordingStatement extends Proxies.Handler {
     ResultSet plainRows = Blobs.areIn(rows, flow) ? Blobs.of(named, flow) : named;
     ResultSet recorded = rows.getConcurrency() == ResultSet.CONCUR_UPDATABLE ? updatable(plainRows) : plainRows;
     boolean isInParts = firstRows > 0 && rows.getType() == ResultSet.TYPE_FORWARD_ONLY;
-    return Rows.of(isInParts ? InParts.of(recorded, flow, moment, firstRows) : recorded, own, connection, flow);
+    return Rows.of(isInParts ? PartialResult.of(recorded, flow, moment, firstRows) : recorded, own, connection, flow);
   }
 
   private ResultSet updatable(ResultSet rows) {

@@ -15,9 +15,9 @@ final class RefCursors extends Proxies.Handler {
 
   private final ResultSet plain;
   private final Flow flow;
-  private final Moments.Given given;
+  private final Moments.CursorMoments given;
 
-  private RefCursors(ResultSet plain, Flow flow, Moments.Given given) {
+  private RefCursors(ResultSet plain, Flow flow, Moments.CursorMoments given) {
     super(plain);
     this.plain = plain;
     this.flow = flow;
@@ -30,12 +30,12 @@ final class RefCursors extends Proxies.Handler {
   }
 
   /** {@code given}: what is known of the cursors whose names these rows may hold. */
-  static ResultSet of(ResultSet plain, Flow flow, Moments.Given given) {
+  static ResultSet of(ResultSet plain, Flow flow, Moments.CursorMoments given) {
     return Proxies.of(ResultSet.class, plain, new RefCursors(plain, flow, given));
   }
 
   /** What the driver has fetched for a function that was called: which cursor it was, it does not tell. */
-  static Object called(Object value, Flow flow, Moments.Given given) {
+  static Object called(Object value, Flow flow, Moments.CursorMoments given) {
     if (value instanceof ResultSet) {
       given.older().forEach(each -> Reads.fetches(flow, each, ROWS));
     }

@@ -13,14 +13,14 @@ import org.postgresql.core.BaseConnection;
 /** Our own connection to one server, used by one thread at a time. Every call ends within the timeout, or throws. */
 final class Session implements AutoCloseable {
   /** The server's own answer to a question: an error. */
-  static final class Refused extends Exception {
+  static final class RefusedException extends Exception {
     private static final long serialVersionUID = 1;
 
-    Refused(SQLException error) {
+    RefusedException(SQLException error) {
       super(error.getMessage() == null ? "refused" : error.getMessage().lines().findFirst().orElse("refused"), error);
     }
 
-    Refused(String words, Throwable cause) {
+    RefusedException(String words, Throwable cause) {
       super(words, cause);
     }
   }
@@ -75,7 +75,7 @@ final class Session implements AutoCloseable {
   }
 
   /** The rows of a query. */
-  List<String[]> rows(String text) throws IOException, Refused {
+  List<String[]> rows(String text) throws IOException, RefusedException {
     try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(text)) {
       return all(rows);
     } catch (SQLException error) {
@@ -84,15 +84,15 @@ final class Session implements AutoCloseable {
   }
 
   /** The one row of a query. */
-  String[] row(String text) throws IOException, Refused {
+  String[] row(String text) throws IOException, RefusedException {
     List<String[]> rows = rows(text);
     if (rows.isEmpty()) {
-      throw new Refused("no row", null);
+      throw new RefusedException("no row", null);
     }
     return rows.get(0);
   }
 
-  void execute(String text) throws IOException, Refused {
+  void execute(String text) throws IOException, RefusedException {
     try (Statement statement = connection.createStatement()) {
       statement.execute(text);
     } catch (SQLException error) {
@@ -101,7 +101,7 @@ final class Session implements AutoCloseable {
   }
 
   /** Keeps one statement prepared at the server: it is on our own connection, so nobody else meets it. */
-  void prepare(String text) throws IOException, Refused {
+  void prepare(String text) throws IOException, RefusedException {
     try {
       prepared = connection.prepareStatement(text);
     } catch (SQLException error) {
@@ -110,11 +110,11 @@ final class Session implements AutoCloseable {
   }
 
   /** The one row of the prepared statement. */
-  String[] prepared() throws IOException, Refused {
+  String[] prepared() throws IOException, RefusedException {
     try (ResultSet rows = prepared.executeQuery()) {
       List<String[]> found = all(rows);
       if (found.isEmpty()) {
-        throw new Refused("no row", null);
+        throw new RefusedException("no row", null);
       }
       return found.get(0);
     } catch (SQLException error) {
@@ -135,14 +135,14 @@ final class Session implements AutoCloseable {
     return found;
   }
 
-  private Refused told(SQLException error) throws IOException {
+  private RefusedException told(SQLException error) throws IOException {
     String state = error.getSQLState() == null ? "" : error.getSQLState();
-    boolean lost = Asking.isGone(physical, error) || state.startsWith("53") || state.startsWith("58")
+    boolean lost = PositionQuery.isGone(physical, error) || state.startsWith("53") || state.startsWith("58")
         || state.equals("57014");
     if (lost) {
       throw new IOException(error.getMessage(), error);
     }
-    return new Refused(error);
+    return new RefusedException(error);
   }
 
   /** Ends the connection; never throws. */

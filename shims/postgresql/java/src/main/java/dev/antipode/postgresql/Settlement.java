@@ -4,7 +4,7 @@ import dev.antipode.Lineage;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
 import dev.antipode.WriteId;
-import dev.antipode.postgresql.Asking.Answers;
+import dev.antipode.postgresql.PositionQuery.Answers;
 import dev.antipode.shim.Write;
 import org.postgresql.core.BaseConnection;
 
@@ -12,13 +12,13 @@ import org.postgresql.core.BaseConnection;
 final class Settlement {
   private final Binding binding;
   private final BaseConnection physical;
-  private final Known known;
+  private final KnownServer known;
   private final OpenWrite now;
   private final String unfit;
   private final Flushing flushing;
 
   /** {@code unfit}: why positions of the server prove nothing; empty where they do. */
-  Settlement(Binding binding, BaseConnection physical, Known known, OpenWrite now, String unfit) {
+  Settlement(Binding binding, BaseConnection physical, KnownServer known, OpenWrite now, String unfit) {
     this.binding = binding;
     this.physical = physical;
     this.known = known;
@@ -61,8 +61,8 @@ final class Settlement {
    * the end of the log, or behind a flushed commit of nothing.
    */
   void apart() {
-    Answers answers = Asking.ask(physical, Questions.PLACE);
-    if (answers.error() != null && !Asking.isGone(physical, answers.error())) {
+    Answers answers = PositionQuery.ask(physical, Questions.PLACE);
+    if (answers.error() != null && !PositionQuery.isGone(physical, answers.error())) {
       refused(answers);
       return;
     }

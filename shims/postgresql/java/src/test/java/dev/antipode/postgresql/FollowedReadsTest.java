@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.zaxxer.hikari.HikariDataSource;
 import dev.antipode.Antipode;
 import dev.antipode.LineageScope;
-import dev.antipode.testing.Recorded;
+import dev.antipode.testing.DryRunRecording;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -22,12 +22,12 @@ class FollowedReadsTest extends QuietRegion {
   @TempDir
   Path folder;
 
-  private Recorded recorded;
+  private DryRunRecording recorded;
 
   @BeforeEach
   void dryRun() {
     region().lab().lag(Region.KIND, "b1", Duration.ofSeconds(3));
-    recorded = new Recorded(folder);
+    recorded = new DryRunRecording(folder);
   }
 
   @AfterEach

@@ -3,7 +3,7 @@ package dev.antipode.postgresql;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.antipode.Verdict;
-import dev.antipode.postgresql.Seen.Branch;
+import dev.antipode.postgresql.ServerState.Branch;
 import dev.antipode.shim.Visibility;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -28,17 +28,17 @@ class JudgingTest {
   private static final Map<Branch, String> WORDS = Map.of(
       new Branch(SYSTEM, 1), "one", new Branch(SYSTEM, 2), "two", new Branch(SYSTEM, 3), "three");
 
-  private static Seen seen(long reached, History... histories) {
-    return new Seen(SYSTEM, true, reached, List.of(histories), WORDS, Map.of(), true, "", false);
+  private static ServerState seen(long reached, History... histories) {
+    return new ServerState(SYSTEM, true, reached, List.of(histories), WORDS, Map.of(), true, "", false);
   }
 
-  private static Seen without(Seen seen, boolean fresh, boolean unique) {
-    return new Seen(
+  private static ServerState without(ServerState seen, boolean fresh, boolean unique) {
+    return new ServerState(
         SYSTEM, true, seen.reached(), seen.histories(), Map.of(), Map.of(), fresh, seen.whyHidden(), unique);
   }
 
-  private static Seen settled(Seen seen, String epoch, long counter) {
-    return new Seen(SYSTEM, true, seen.reached(), seen.histories(), WORDS, Map.of(epoch, counter), true, "", false);
+  private static ServerState settled(ServerState seen, String epoch, long counter) {
+    return new ServerState(SYSTEM, true, seen.reached(), seen.histories(), WORDS, Map.of(epoch, counter), true, "", false);
   }
 
   private static String name(long timeline, String word) {
@@ -47,8 +47,8 @@ class JudgingTest {
 
   static Stream<Arguments> verdicts() {
     String foreign = new Epoch(5, 3, "three").toString();
-    Seen third = seen(2500, THIRD);
-    Seen second = seen(2500, new History(2, Map.of(1L, 5L)));
+    ServerState third = seen(2500, THIRD);
+    ServerState second = seen(2500, new History(2, Map.of(1L, 5L)));
     return Stream.of(
         Arguments.of(name(3, "three"), 2500, third, Verdict.VISIBLE, ""),
         Arguments.of(name(3, "three"), 2501, third, Verdict.NOT_YET, "at 0/9C4"),
@@ -76,7 +76,7 @@ class JudgingTest {
         Arguments.of(
             name(1, "one"),
             10,
-            new Seen(SYSTEM, true, 20, List.of(), WORDS, Map.of(), true, "no right", false),
+            new ServerState(SYSTEM, true, 20, List.of(), WORDS, Map.of(), true, "no right", false),
             Verdict.UNPROVEN,
             "no right"),
         // The receiver is down: it may be on its last known timeline, or on another one that it has heard of.
@@ -88,8 +88,8 @@ class JudgingTest {
 
   @ParameterizedTest
   @MethodSource("verdicts")
-  void verdict(String epoch, int wanted, Seen look, Verdict verdict, String words) {
-    Visibility answer = Judging.judge(epoch, wanted, look);
+  void verdict(String epoch, int wanted, ServerState look, Verdict verdict, String words) {
+    Visibility answer = CommitJudge.judge(epoch, wanted, look);
     assertThat(answer.verdict()).as(answer.reason()).isEqualTo(verdict);
     assertThat(answer.reason()).contains(words);
   }
@@ -114,9 +114,9 @@ class JudgingTest {
       @ForAll("histories") List<History> histories,
       @ForAll("epochs") String epoch,
       @ForAll @LongRange(max = 3000) long wanted) {
-    Seen look = seen(reached, histories.toArray(History[]::new));
+    ServerState look = seen(reached, histories.toArray(History[]::new));
     boolean isCovered = wanted <= look.proved().getOrDefault(epoch, -1L);
-    assertThat(Judging.judge(epoch, wanted, look).isVisible()).isEqualTo(isCovered);
+    assertThat(CommitJudge.judge(epoch, wanted, look).isVisible()).isEqualTo(isCovered);
   }
 
   @Test

@@ -9,7 +9,7 @@ import dev.antipode.Lineage;
 import dev.antipode.Ordered;
 import dev.antipode.Policy;
 import dev.antipode.WriteId;
-import dev.antipode.internal.engine.Following;
+import dev.antipode.internal.engine.FollowRegistry;
 import dev.antipode.internal.store.Registry;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
@@ -108,8 +108,8 @@ class PaceTest extends QuietRegion {
   /** Nobody waits: it is asked less and less, however much it replays. */
   @Test
   void whatIsOnlyFollowedIsAskedForAtLeisure_REC_21() {
-    assertThat(Following.follow(standby(), List.of(far()), writes -> { })).isTrue();
+    assertThat(FollowRegistry.follow(standby(), List.of(far()), writes -> { })).isTrue();
     untilAskedSeldom();
-    Following.forget();
+    FollowRegistry.forget();
   }
 }

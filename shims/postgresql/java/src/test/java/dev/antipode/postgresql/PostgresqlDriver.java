@@ -126,15 +126,15 @@ final class PostgresqlDriver implements FailoverDriver {
   }
 
   @Override
-  public Shown shows(String server, String key, String value) {
+  public ValueCheck shows(String server, String key, String value) {
     for (int turn = 0; turn < 2; turn++) {
       try {
-        return value.equals(Region.shows(looking(server), key)) ? Shown.YES : Shown.NO;
+        return value.equals(Region.shows(looking(server), key)) ? ValueCheck.YES : ValueCheck.NO;
       } catch (SQLException error) {
         // another connection
       }
     }
-    return Shown.UNKNOWN;
+    return ValueCheck.UNKNOWN;
   }
 
   @Override

@@ -203,7 +203,7 @@ final class PostgresqlUnderTest extends StoreUnderTest implements AutoCloseable 
   }
 
   @Override
-  public void transaction(InTransaction work) {
+  public void transaction(TransactionBody work) {
     with(primary(), false, client -> {
       client.setAutoCommit(false);
       try {

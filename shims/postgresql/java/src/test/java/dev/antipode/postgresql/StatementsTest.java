@@ -74,7 +74,7 @@ class StatementsTest {
   void theDatabaseIsAskedWhatEachLanguageAsks_SHIM_43() throws IOException {
     List<String> lines = new ArrayList<>();
     all().get("unsure_question").forEach(line -> lines.add(line.asText()));
-    assertThat(Unsure.QUESTION.strip()).isEqualTo(String.join("\n", lines).strip());
+    assertThat(UnsureNames.QUESTION.strip()).isEqualTo(String.join("\n", lines).strip());
   }
 
   @Test
@@ -82,7 +82,7 @@ class StatementsTest {
     for (JsonNode each : all().get("unsure")) {
       List<String[]> rows = new ArrayList<>();
       each.get("has").forEach(row -> rows.add(new String[] {row.get(0).asText(), row.get(1).asText()}));
-      Unsure unsure = Unsure.of(rows);
+      UnsureNames unsure = UnsureNames.of(rows);
       each.get("unsure").forEach(text -> assertThat(unsure.classify(text.asText())).as(text.asText()).isEqualTo(Kind.MAYBE));
       each.get("sure").forEach(text -> assertThat(unsure.classify(text.asText())).as(text.asText()).isEqualTo(Kind.READ));
     }

@@ -128,20 +128,20 @@ public final class AntipodeRabbit {
    * @throws RedeliverException where it is to go back and cannot
    */
   public static <E extends Exception> boolean handle(
-      Channel channel, Envelope envelope, AMQP.BasicProperties properties, boolean autoAck, Handling<E> work)
+      Channel channel, Envelope envelope, AMQP.BasicProperties properties, boolean autoAck, MessageHandler<E> work)
       throws E {
     return behind(channel).consuming().handle(envelope, properties, autoAck, false, work);
   }
 
-  /** {@link #handle(Channel, Envelope, AMQP.BasicProperties, boolean, Handling)} of what {@code basicGet} returned. */
+  /** {@link #handle(Channel, Envelope, AMQP.BasicProperties, boolean, MessageHandler)} of what {@code basicGet} returned. */
   public static <E extends Exception> boolean handle(
-      Channel channel, GetResponse message, boolean autoAck, Handling<E> work) throws E {
+      Channel channel, GetResponse message, boolean autoAck, MessageHandler<E> work) throws E {
     return handle(channel, message.getEnvelope(), message.getProps(), autoAck, work);
   }
 
-  /** {@link #handle(Channel, Envelope, AMQP.BasicProperties, boolean, Handling)} of what a callback was given. */
+  /** {@link #handle(Channel, Envelope, AMQP.BasicProperties, boolean, MessageHandler)} of what a callback was given. */
   public static <E extends Exception> boolean handle(
-      Channel channel, Delivery message, boolean autoAck, Handling<E> work) throws E {
+      Channel channel, Delivery message, boolean autoAck, MessageHandler<E> work) throws E {
     return behind(channel).consuming().handle(message.getEnvelope(), message.getProperties(), autoAck, true, work);
   }
 

@@ -22,16 +22,16 @@ import java.util.function.Consumer;
 final class Confirms implements ConfirmListener, ReturnListener {
   private final Channel plain;
   private final ReentrantLock sending = new ReentrantLock(); // a message's number is the channel's next one
-  private final ConcurrentNavigableMap<Long, Sent> waiting = new ConcurrentSkipListMap<>();
-  private final Map<String, Sent> byMark = new ConcurrentHashMap<>();
+  private final ConcurrentNavigableMap<Long, SentMessage> waiting = new ConcurrentSkipListMap<>();
+  private final Map<String, SentMessage> byMark = new ConcurrentHashMap<>();
   private final AtomicInteger ends = new AtomicInteger();
 
-  private static final class Sent {
+  private static final class SentMessage {
     private final Write write;
     private final Opaque version;
     private volatile boolean returned;
 
-    Sent(Write write, Opaque version) {
+    SentMessage(Write write, Opaque version) {
       this.write = write;
       this.version = version;
     }
@@ -60,7 +60,7 @@ final class Confirms implements ConfirmListener, ReturnListener {
 
   /** Sends a message, and records it once it is confirmed. */
   void send(Write write, Opaque version, Send send) throws Throwable {
-    Sent sent = new Sent(write, version);
+    SentMessage sent = new SentMessage(write, version);
     sending.lock();
     try {
       int endsBefore = ends.get();
@@ -97,7 +97,7 @@ final class Confirms implements ConfirmListener, ReturnListener {
     }
   }
 
-  private boolean forget(long number, Sent sent) {
+  private boolean forget(long number, SentMessage sent) {
     byMark.remove(sent.version.mark());
     return waiting.remove(number, sent);
   }
@@ -118,7 +118,7 @@ final class Confirms implements ConfirmListener, ReturnListener {
     settle(number, multiple, sent -> sent.write.outcomeUnknown());
   }
 
-  private void settle(long number, boolean multiple, Consumer<Sent> outcome) {
+  private void settle(long number, boolean multiple, Consumer<SentMessage> outcome) {
     if (!multiple) {
       settle(number, outcome);
       return;
@@ -126,8 +126,8 @@ final class Confirms implements ConfirmListener, ReturnListener {
     waiting.headMap(number, true).keySet().forEach(each -> settle(each, outcome));
   }
 
-  private void settle(long number, Consumer<Sent> outcome) {
-    Sent sent = waiting.remove(number);
+  private void settle(long number, Consumer<SentMessage> outcome) {
+    SentMessage sent = waiting.remove(number);
     if (sent != null) {
       byMark.remove(sent.version.mark());
       outcome.accept(sent);
@@ -139,7 +139,7 @@ final class Confirms implements ConfirmListener, ReturnListener {
   public void handleReturn(
       int code, String text, String exchange, String routingKey, AMQP.BasicProperties properties, byte[] body) {
     String mark = Marks.of(properties);
-    Sent sent = mark == null ? null : byMark.get(mark);
+    SentMessage sent = mark == null ? null : byMark.get(mark);
     if (sent != null) {
       sent.returned = true;
     }

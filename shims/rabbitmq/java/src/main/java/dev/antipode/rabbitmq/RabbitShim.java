@@ -30,7 +30,7 @@ public final class RabbitShim extends Shim {
       Capabilities.opaque().push(true).rest(Rest.NATIVE).tap(true);
 
   private final Map<String, Marks> arrived = new ConcurrentHashMap<>();
-  private final Set<Whereabouts> channels = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+  private final Set<ChannelLocation> channels = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
   /** The memory of one tap in this process, and its connection while somebody waits. */
   static final class Session {
@@ -95,7 +95,7 @@ public final class RabbitShim extends Shim {
   }
 
   /** This process may consume by a channel. */
-  void consumesBy(Whereabouts channel) {
+  void consumesBy(ChannelLocation channel) {
     channels.add(channel);
   }
 
@@ -108,7 +108,7 @@ public final class RabbitShim extends Shim {
     synchronized (channels) {
       now = channels.stream()
           .filter(channel -> channel.home().equals(broker) && channel.isOpen())
-          .map(Whereabouts::now)
+          .map(ChannelLocation::now)
           .distinct()
           .toList();
     }

@@ -30,7 +30,7 @@ final class Replies {
       new Gap("unanswered", "", "a message was sent to be answered, and nobody can tell which one is its answer");
 
   // Under the lock of the first:
-  private static final Map<Question, List<Asked>> OPEN = new LinkedHashMap<>();
+  private static final Map<Question, List<OpenRequest>> OPEN = new LinkedHashMap<>();
   private static final Map<String, String> CONSUMED = new LinkedHashMap<>(16, 0.75f, true); // queues of this process
   private static int size; // of all lists of questions
   private static int due = FEW; // at that size it is looked which scopes are closed
@@ -43,12 +43,12 @@ final class Replies {
   }
 
   /** One message of one scope. */
-  private static final class Asked {
+  private static final class OpenRequest {
     private final LineageScope scope;
     private final Gap missing = new Gap("unanswered", "", "a message that was sent was not answered");
     private boolean isAnswered; // under the lock of OPEN
 
-    Asked(LineageScope scope) {
+    OpenRequest(LineageScope scope) {
       this.scope = scope;
     }
 
@@ -64,12 +64,12 @@ final class Replies {
 
   /** Sends a message. */
   @FunctionalInterface
-  interface Sending {
+  interface MessageSender {
     void send() throws Throwable;
   }
 
   /** A message is sent by this plain channel: {@code sending} does it. The scope is marked behind that, not before. */
-  static void asking(Channel channel, AMQP.BasicProperties properties, Sending sending) throws Throwable {
+  static void asking(Channel channel, AMQP.BasicProperties properties, MessageSender sending) throws Throwable {
     LineageScope scope = LineageScope.current();
     String queue = properties == null ? null : properties.getReplyTo();
     if (scope == null || queue == null) {
@@ -77,7 +77,7 @@ final class Replies {
       return;
     }
     Question question = Question.of(channel, queue, properties.getCorrelationId());
-    Asked asked = new Asked(scope);
+    OpenRequest asked = new OpenRequest(scope);
     if (!isKept(question, asked)) {
       sending.send();
       scope.streaming(UNTOLD);
@@ -123,7 +123,7 @@ final class Replies {
   }
 
   /** Keeps a question unless its answer has no identifier, and may be that of another scope which waits there, too. */
-  private static boolean isKept(Question question, Asked asked) {
+  private static boolean isKept(Question question, OpenRequest asked) {
     synchronized (OPEN) {
       if (question.id == null) {
         forget(question, each -> each.isAnswered || each.scope.isClosed());
@@ -138,8 +138,8 @@ final class Replies {
     }
   }
 
-  private static void forget(Question question, Predicate<Asked> which) {
-    List<Asked> all = OPEN.get(question);
+  private static void forget(Question question, Predicate<OpenRequest> which) {
+    List<OpenRequest> all = OPEN.get(question);
     if (all != null) {
       int before = all.size();
       all.removeIf(which);
@@ -159,9 +159,9 @@ final class Replies {
     OPEN.values().removeIf(List::isEmpty);
     size = OPEN.values().stream().mapToInt(List::size).sum();
     if (size > MOST) {
-      Iterator<List<Asked>> eldest = OPEN.values().iterator();
+      Iterator<List<OpenRequest>> eldest = OPEN.values().iterator();
       while (size > MOST - MOST / 10) { // not one by one: each time all are looked at
-        List<Asked> all = eldest.next();
+        List<OpenRequest> all = eldest.next();
         all.forEach(asked -> asked.scope.streaming(UNTOLD));
         size -= all.size();
         eldest.remove();
@@ -183,7 +183,7 @@ final class Replies {
       if (queue.startsWith(TEMPORARY)) {
         OPEN.forEach((question, all) -> {
           if (question.place.equals(queue)) {
-            all.forEach(Asked::await);
+            all.forEach(OpenRequest::await);
           }
         });
       }
@@ -196,7 +196,7 @@ final class Replies {
   /** A message has come to a consumer of this queue: each open scope that asked so may be meant, the first before all. */
   static void came(Channel channel, String queue, AMQP.BasicProperties properties, MessageScopes scopes) {
     Question question = Question.of(channel, queue, properties.getCorrelationId());
-    List<Asked> all;
+    List<OpenRequest> all;
     synchronized (OPEN) {
       all = List.copyOf(OPEN.getOrDefault(question, List.of()));
     }

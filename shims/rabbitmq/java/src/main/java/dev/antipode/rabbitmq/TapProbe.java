@@ -55,7 +55,7 @@ final class TapProbe {
         "Declare it once: AntipodeRabbit.declareTap(channel, EXCHANGE, \"" + tap.queue() + "\")."
       };
     }
-    if (words.startsWith("406") && words.contains(Consuming.STREAM_OFFSET)) {
+    if (words.startsWith("406") && words.contains(ChannelConsumer.STREAM_OFFSET)) {
       return new String[] {
         tap.queue() + " is no stream queue", "Declare one beside it: AntipodeRabbit.declareTap(channel, EXCHANGE)."
       };

@@ -214,15 +214,15 @@ final class TapReader implements AutoCloseable {
     return channel;
   }
 
-  private interface OnDelivery {
+  private interface DeliveryHandler {
     void take(Delivery delivery) throws IOException;
   }
 
-  private void consume(Channel channel, Object offset, OnDelivery taken) throws IOException {
+  private void consume(Channel channel, Object offset, DeliveryHandler taken) throws IOException {
     channel.basicConsume(
         tap.queue(),
         false,
-        Map.of(Consuming.STREAM_OFFSET, offset),
+        Map.of(ChannelConsumer.STREAM_OFFSET, offset),
         (consumer, delivery) -> {
           if (channel == reading) {
             taken.take(delivery);
@@ -236,7 +236,7 @@ final class TapReader implements AutoCloseable {
     TapMemory.Place chunk = placeOf(delivery);
     if (chunk == null) {
       fail(new TapRefusedException(
-          tap.queue() + " gives messages without " + Consuming.STREAM_OFFSET + ": it is no stream"));
+          tap.queue() + " gives messages without " + ChannelConsumer.STREAM_OFFSET + ": it is no stream"));
       return;
     }
     run(() -> readFrom(memory.resume(chunk), chunk.offset()));
@@ -252,7 +252,7 @@ final class TapReader implements AutoCloseable {
   }
 
   /** What one channel reads, message by message. */
-  private final class Reading implements OnDelivery {
+  private final class Reading implements DeliveryHandler {
     private final Channel channel;
     private final long chunk;
     private boolean first = true;
@@ -293,7 +293,7 @@ final class TapReader implements AutoCloseable {
   /** Where a message is in the stream, and what tells it from another one there; null outside a stream. */
   private static TapMemory.Place placeOf(Delivery delivery) {
     AMQP.BasicProperties properties = delivery.getProperties();
-    if (!(Marks.headersOf(properties).get(Consuming.STREAM_OFFSET) instanceof Number offset)) {
+    if (!(Marks.headersOf(properties).get(ChannelConsumer.STREAM_OFFSET) instanceof Number offset)) {
       return null;
     }
     List<Object> looks = Arrays.asList(

@@ -8,10 +8,10 @@ import java.util.List;
 
 /** A transactional channel: what was published counts when it is committed, or never (SHIM-11). */
 final class Transaction {
-  private List<Sent> sent = new ArrayList<>();
+  private List<SentMessage> sent = new ArrayList<>();
   private int ends;
 
-  private record Sent(Write write, Opaque version) {}
+  private record SentMessage(Write write, Opaque version) {}
 
   /** How many transactions the broker has dropped so far. */
   synchronized int ends() {
@@ -25,14 +25,14 @@ final class Transaction {
    */
   synchronized void add(Write write, Opaque version, int endsBefore) {
     if (ends == endsBefore) {
-      sent.add(new Sent(write, version));
+      sent.add(new SentMessage(write, version));
     } else {
       write.outcomeUnknown();
     }
   }
 
-  private synchronized List<Sent> take() {
-    List<Sent> taken = sent;
+  private synchronized List<SentMessage> take() {
+    List<SentMessage> taken = sent;
     sent = new ArrayList<>();
     return taken;
   }
@@ -45,7 +45,7 @@ final class Transaction {
 
   /** Commits; where that fails nobody knows what became of the messages. */
   Object commit(Commit commit) throws Throwable {
-    List<Sent> taken = take(); // first: should the channel end now, they are in doubt, and not dropped
+    List<SentMessage> taken = take(); // first: should the channel end now, they are in doubt, and not dropped
     taken.forEach(each -> each.write().executedBy(LineageScope.current()));
     Object result;
     try {
@@ -60,7 +60,7 @@ final class Transaction {
 
   /** The broker has dropped the messages, or does so as the channel ends. */
   void rolledBack() {
-    List<Sent> dropped;
+    List<SentMessage> dropped;
     synchronized (this) {
       ends++;
       dropped = take();

@@ -21,8 +21,8 @@ final class WrappedChannel implements InvocationHandler {
   private final RegisteredStore store;
   private final Confirms confirms;
   private final Returns returns;
-  private final Publishing publishing;
-  private final Consuming consuming;
+  private final ChannelPublisher publishing;
+  private final ChannelConsumer consuming;
   private final boolean tracks;
   private final UnaryOperator<Channel> likewise;
 
@@ -30,7 +30,7 @@ final class WrappedChannel implements InvocationHandler {
       Channel plain,
       RegisteredStore store,
       RabbitOptions options,
-      Whereabouts whereabouts,
+      ChannelLocation whereabouts,
       UnaryOperator<Channel> likewise) {
     this.plain = plain;
     this.store = store;
@@ -38,17 +38,17 @@ final class WrappedChannel implements InvocationHandler {
     this.tracks = options.track();
     this.confirms = new Confirms(plain);
     this.returns = new Returns(plain);
-    this.publishing = new Publishing(store, options, new Room(() -> plain.getConnection().getFrameMax()), confirms);
+    this.publishing = new ChannelPublisher(store, options, new Room(() -> plain.getConnection().getFrameMax()), confirms);
     RabbitShim shim = (RabbitShim) store.shim();
     shim.consumesBy(whereabouts);
     this.consuming =
-        new Consuming(store, options, returns, (tag, mark) -> shim.arrived(whereabouts.of(tag), mark));
+        new ChannelConsumer(store, options, returns, (tag, mark) -> shim.arrived(whereabouts.of(tag), mark));
   }
 
   /** A channel that stands for this one, of a connection that the store knows as this broker. */
   static Channel of(Channel plain, RegisteredStore store, RabbitOptions options, Broker broker) {
     WrappedChannel handler = new WrappedChannel(
-        plain, store, options, Whereabouts.of(plain, broker), other -> of(other, store, options, broker));
+        plain, store, options, ChannelLocation.of(plain, broker), other -> of(other, store, options, broker));
     if (handler.tracks) {
       handler.confirms.listen();
       plain.addShutdownListener(signal -> {
@@ -68,7 +68,7 @@ final class WrappedChannel implements InvocationHandler {
     return plain;
   }
 
-  Consuming consuming() {
+  ChannelConsumer consuming() {
     return consuming;
   }
 
@@ -168,7 +168,7 @@ final class WrappedChannel implements InvocationHandler {
   private void publish(Method method, Object[] args) throws Throwable {
     int place = placeOf(method, AMQP.BasicProperties.class);
     AMQP.BasicProperties given = (AMQP.BasicProperties) args[place];
-    Replies.Sending sending = () -> publishing.publish((String) args[0], (String) args[1], given, properties -> {
+    Replies.MessageSender sending = () -> publishing.publish((String) args[0], (String) args[1], given, properties -> {
       Object[] sent = args.clone();
       sent[place] = properties;
       pass(method, sent);

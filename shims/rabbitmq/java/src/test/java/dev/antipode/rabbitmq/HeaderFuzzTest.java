@@ -76,8 +76,8 @@ class HeaderFuzzTest {
 
   private static Lineage opened(Map<String, Object> headers, boolean stamped) {
     RabbitOptions options = RabbitOptions.named("notifications").stamped(stamped);
-    Consuming consuming =
-        new Consuming(Shims.join(options.store(), RabbitShim::new), options, new Returns(null), (tag, mark) -> {});
+    ChannelConsumer consuming =
+        new ChannelConsumer(Shims.join(options.store(), RabbitShim::new), options, new Returns(null), (tag, mark) -> {});
     AMQP.BasicProperties properties = new AMQP.BasicProperties.Builder().headers(headers).build();
     List<Lineage> seen = new ArrayList<>();
     consuming.handle(
@@ -85,7 +85,7 @@ class HeaderFuzzTest {
         properties,
         false,
         true,
-        (Handling<RuntimeException>) () -> seen.add(LineageScope.current().lineage()));
+        (MessageHandler<RuntimeException>) () -> seen.add(LineageScope.current().lineage()));
     return seen.get(0);
   }
 
@@ -127,8 +127,8 @@ class HeaderFuzzTest {
     Antipode.configure(Settings.defaults()
         .trust(trust).edge(edge).keys(Keys.of(Map.of("k", "0123456789abcdef".getBytes()))));
     RabbitOptions options = RabbitOptions.named("notifications");
-    Stamping stamping =
-        new Stamping(Shims.join(options.store(), RabbitShim::new), options, new Room(() -> 131_072));
+    Stamper stamping =
+        new Stamper(Shims.join(options.store(), RabbitShim::new), options, new Room(() -> 131_072));
     Map<String, Object> before = new HashMap<>(headers);
     AMQP.BasicProperties sent;
     try (LineageScope scope = Antipode.scope()) {

@@ -32,7 +32,7 @@ class InterleavedTest {
       (proxy, method, args) -> method.getName().equals("getNextPublishSeqNo") ? next.get() : null);
   private final RegisteredStore store = Shims.join(options.store(), RabbitShim::new);
   private final Confirms confirms = new Confirms(plain);
-  private final Publishing publishing = new Publishing(store, options, new Room(() -> 0), confirms);
+  private final ChannelPublisher publishing = new ChannelPublisher(store, options, new Room(() -> 0), confirms);
 
   /** The channel gives the message its number as it sends it. */
   private void send(String message) {

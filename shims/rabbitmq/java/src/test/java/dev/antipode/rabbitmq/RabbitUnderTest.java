@@ -158,7 +158,7 @@ final class RabbitUnderTest extends StoreUnderTest implements AutoCloseable {
   }
 
   @Override
-  public void transaction(InTransaction work) {
+  public void transaction(TransactionBody work) {
     Channel channel = a.wrapped(RabbitOptions.named(name()).track(true));
     done(channel::txSelect);
     try {

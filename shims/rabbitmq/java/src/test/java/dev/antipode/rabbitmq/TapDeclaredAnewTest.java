@@ -23,7 +23,7 @@ class TapDeclaredAnewTest extends WithTaps {
     channel.basicConsume(
         queue,
         false,
-        Map.of(Consuming.STREAM_OFFSET, "first"),
+        Map.of(ChannelConsumer.STREAM_OFFSET, "first"),
         (consumer, delivery) -> {
           marks.add(Marks.of(delivery.getProperties()));
           channel.basicAck(delivery.getEnvelope().getDeliveryTag(), false);

@@ -49,7 +49,7 @@ public final class AntipodeLettuce {
   public static <K, V> StatefulRedisConnection<K, V> wrap(
       StatefulRedisConnection<K, V> connection, StoreOptions options) {
     StatefulRedisConnectionImpl<K, V> plain = LettuceWrapping.plainOf(connection);
-    return LettuceWrapping.recording(plain, Wrapping.bind(LettuceTargets.of(plain), options));
+    return LettuceWrapping.recording(plain, ClientWrapper.bind(LettuceTargets.of(plain), options));
   }
 
   /**

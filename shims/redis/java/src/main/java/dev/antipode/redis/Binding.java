@@ -16,12 +16,12 @@ final class Binding {
   private final Target target;
   private final Server server;
   private final Marker marker;
-  private final Beside beside;
+  private final LineagePlacement beside;
   private volatile long deniedAt;
   private volatile String denied; // null where the position may be asked for
 
   Binding(
-      RegisteredStore store, StoreOptions options, Beside beside, Target target, Server server, Marker marker) {
+      RegisteredStore store, StoreOptions options, LineagePlacement beside, Target target, Server server, Marker marker) {
     this.store = store;
     this.options = options;
     this.target = target;
@@ -57,7 +57,7 @@ final class Binding {
   }
 
   /** Where lineages rest beside values. */
-  Beside beside() {
+  LineagePlacement beside() {
     return beside;
   }
 

@@ -91,7 +91,7 @@ final class Commands {
   }
 
   /** What a command may do. */
-  static Kind classify(Words command) {
+  static Kind classify(CommandWords command) {
     String name = name(command);
     Kind kind = KINDS.get(name);
     if (kind != null) {
@@ -120,7 +120,7 @@ final class Commands {
   }
 
   /** Return whether a command of this kind may return what others wrote, so that it waits; what is unsure does (SHIM-44). */
-  static boolean mayRead(Kind kind, Words command) {
+  static boolean mayRead(Kind kind, CommandWords command) {
     if (kind != Kind.WRITE) {
       return kind == Kind.READ || kind == Kind.MAYBE;
     }
@@ -129,23 +129,23 @@ final class Commands {
   }
 
   /** The command's first word in capitals. */
-  static String name(Words command) {
+  static String name(CommandWords command) {
     String whole = word(command, 0);
     int space = whole.indexOf(' ');
     return space < 0 ? whole : whole.substring(0, space);
   }
 
   /** A word of a command in capitals. */
-  static String word(Words command, int place) {
+  static String word(CommandWords command, int place) {
     return new String(command.get(place), StandardCharsets.ISO_8859_1).toUpperCase(Locale.ROOT);
   }
 
   /** Whether a read may block at the server ({@code XREAD … BLOCK}). */
-  static boolean blocks(Words command) {
+  static boolean blocks(CommandWords command) {
     return name(command).equals("XREAD") && has(command, "BLOCK");
   }
 
-  private static boolean has(Words command, String wanted) {
+  private static boolean has(CommandWords command, String wanted) {
     for (int place = 1; place < command.size(); place++) {
       if (word(command, place).equals(wanted)) {
         return true;

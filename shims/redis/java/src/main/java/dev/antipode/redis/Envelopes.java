@@ -5,7 +5,7 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.StoreOptions;
 import dev.antipode.observer.Observers;
-import dev.antipode.shim.AtRest;
+import dev.antipode.shim.LineageAtRest;
 import dev.antipode.shim.Envelope;
 import dev.antipode.shim.Logs;
 import java.nio.charset.StandardCharsets;
@@ -19,7 +19,7 @@ import java.util.function.Predicate;
  * Rest mode {@code envelope}: string values of chosen keys hold their lineage (SHIM-34 to SHIM-37). These commands write a
  * value whole, so what rests with it is the lineage of that one write.
  */
-final class Envelopes extends Beside {
+final class Envelopes extends LineagePlacement {
   // Commands that write one whole value, and where it stands.
   private static final Map<String, Integer> VALUES = Map.of("SET", 2, "SETNX", 2, "GETSET", 2, "SETEX", 3, "PSETEX", 3);
   private static final Set<String> MANY = Set.of("MSET", "MSETNX");
@@ -42,7 +42,7 @@ final class Envelopes extends Beside {
   }
 
   @Override
-  void check(Words command) {
+  void check(CommandWords command) {
     String name = Commands.name(command);
     for (byte[] key : refused(name, command)) {
       if (matches.test(key)) {
@@ -56,7 +56,7 @@ final class Envelopes extends Beside {
   }
 
   /** Its keys that must be none of ours. */
-  private List<byte[]> refused(String name, Words command) {
+  private List<byte[]> refused(String name, CommandWords command) {
     if (REFUSED.contains(name) || (name.equals("SET") && hasOption(command, COMPARING))) {
       return from(command, 1, 2, 1);
     }
@@ -71,7 +71,7 @@ final class Envelopes extends Beside {
     };
   }
 
-  private static List<byte[]> from(Words command, int first, int end, int step) {
+  private static List<byte[]> from(CommandWords command, int first, int end, int step) {
     List<byte[]> keys = new ArrayList<>();
     for (int place = first; place < Math.min(end, command.size()); place += step) {
       keys.add(command.get(place));
@@ -79,7 +79,7 @@ final class Envelopes extends Beside {
     return keys;
   }
 
-  private static boolean hasOption(Words command, Set<String> wanted) {
+  private static boolean hasOption(CommandWords command, Set<String> wanted) {
     for (int place = 3; place < command.size(); place++) {
       if (wanted.contains(Commands.word(command, place))) {
         return true;
@@ -89,7 +89,7 @@ final class Envelopes extends Beside {
   }
 
   @Override
-  boolean writes(Words command) {
+  boolean writes(CommandWords command) {
     String name = Commands.name(command);
     Integer place = VALUES.get(name);
     if (place != null) {
@@ -99,7 +99,7 @@ final class Envelopes extends Beside {
   }
 
   @Override
-  boolean answers(Words command) {
+  boolean answers(CommandWords command) {
     String name = Commands.name(command);
     if (ANSWERS.contains(name) || (name.equals("SET") && hasOption(command, Set.of("GET")))) {
       return command.size() > 1 && matches.test(command.get(1));
@@ -108,46 +108,46 @@ final class Envelopes extends Beside {
   }
 
   @Override
-  Words written(Words command, String text) {
+  CommandWords written(CommandWords command, String text) {
     List<byte[]> words = command.copy();
     Integer only = VALUES.get(Commands.name(command));
     if (only != null) {
       words.set(only, Envelope.close(words.get(only), text));
-      return Words.of(words);
+      return CommandWords.of(words);
     }
     for (int place = 1; place < words.size() - 1; place += 2) {
       if (matches.test(words.get(place))) {
         words.set(place + 1, Envelope.close(words.get(place + 1), text));
       }
     }
-    return Words.of(words);
+    return CommandWords.of(words);
   }
 
   @Override
-  Shown shown(Words command, Object reply) {
+  VisibleReply shown(CommandWords command, Object reply) {
     if (!Commands.name(command).equals("MGET")) {
       return opened(reply);
     }
     if (!(reply instanceof List<?> values) || values.size() != command.size() - 1) {
-      return new Shown(reply, Lineage.EMPTY);
+      return new VisibleReply(reply, Lineage.EMPTY);
     }
     List<Object> shown = new ArrayList<>(values.size());
     Lineage lineage = Lineage.EMPTY;
     for (int place = 0; place < values.size(); place++) {
-      Shown each = matches.test(command.get(place + 1))
+      VisibleReply each = matches.test(command.get(place + 1))
           ? opened(values.get(place))
-          : new Shown(values.get(place), Lineage.EMPTY);
+          : new VisibleReply(values.get(place), Lineage.EMPTY);
       shown.add(each.reply());
       lineage = lineage.union(each.lineage());
     }
-    return new Shown(shown, lineage);
+    return new VisibleReply(shown, lineage);
   }
 
-  private Shown opened(Object raw) {
+  private VisibleReply opened(Object raw) {
     if (!(raw instanceof byte[] octets)) {
-      return new Shown(raw, Lineage.EMPTY);
+      return new VisibleReply(raw, Lineage.EMPTY);
     }
-    Envelope.Opened opened = Envelope.open(octets);
+    Envelope.OpenedEnvelope opened = Envelope.open(octets);
     if (!opened.fault().isEmpty()) {
       Observers.events().onLineageDropped("malformed", "message_in");
       Observers.events().onLineageIncomplete("malformed", store(), LineageScope.current(), true);
@@ -157,8 +157,8 @@ final class Envelopes extends Beside {
           "a value of " + store() + " is " + opened.fault()
               + ": the application gets it as it stands, and what it depends on is missing.",
           "dropped");
-      return new Shown(octets, lineageIn() ? Lineage.EMPTY.markedIncomplete(store()) : Lineage.EMPTY);
+      return new VisibleReply(octets, lineageIn() ? Lineage.EMPTY.markedIncomplete(store()) : Lineage.EMPTY);
     }
-    return new Shown(opened.value(), AtRest.lineage(opened.text(), store(), lineageIn()));
+    return new VisibleReply(opened.value(), LineageAtRest.lineage(opened.text(), store(), lineageIn()));
   }
 }

@@ -14,7 +14,7 @@ import java.util.Set;
  * <p>A hash is written field by field, by many scopes: what rests beside it is the join of their lineages. A hash that is
  * deleted and written anew begins anew. The same field and script in every language.
  */
-final class FieldRest extends Beside {
+final class FieldRest extends LineagePlacement {
   /** The field. */
   static final String FIELD = "antipode";
 
@@ -34,74 +34,74 @@ final class FieldRest extends Beside {
   }
 
   @Override
-  boolean writes(Words command) {
+  boolean writes(CommandWords command) {
     return command.size() > 1 && WRITES.contains(Commands.name(command));
   }
 
   @Override
-  boolean answers(Words command) {
+  boolean answers(CommandWords command) {
     return command.size() > 1 && READS.contains(Commands.name(command));
   }
 
   /** The command that is sent for a hash write: the same one, with the lineage, in one atomic script. */
   @Override
-  Words written(Words command, String lineage) {
+  CommandWords written(CommandWords command, String lineage) {
     String name = Commands.name(command);
     if (lineage.isEmpty() && !name.equals("HDEL")) {
       return command;
     }
     List<byte[]> wire = new ArrayList<>(
-        Words.of("EVAL", SCRIPT, 1, command.get(1), FIELD, lineage, MOST_BYTES, name).copy());
+        CommandWords.of("EVAL", SCRIPT, 1, command.get(1), FIELD, lineage, MOST_BYTES, name).copy());
     for (int place = 2; place < command.size(); place++) {
       wire.add(command.get(place));
     }
-    return Words.of(wire);
+    return CommandWords.of(wire);
   }
 
   /** The command that is sent for a hash read, so that our field can be left out of its reply. */
   @Override
-  Words read(Words command) {
+  CommandWords read(CommandWords command) {
     return switch (Commands.name(command)) {
-      case "HVALS" -> Words.of("HGETALL", command.get(1));
-      case "HLEN" -> Words.of("EVAL_RO", LENGTH, 1, command.get(1), FIELD);
+      case "HVALS" -> CommandWords.of("HGETALL", command.get(1));
+      case "HLEN" -> CommandWords.of("EVAL_RO", LENGTH, 1, command.get(1), FIELD);
       default -> command;
     };
   }
 
   @Override
-  Words asks(Words command) {
-    return Words.of("HGET", command.get(1), FIELD);
+  CommandWords asks(CommandWords command) {
+    return CommandWords.of("HGET", command.get(1), FIELD);
   }
 
   @Override
-  Shown shown(Words command, Object raw) {
-    Hidden hidden = hide(command, raw);
-    return new Shown(hidden.reply(), holdsRest(command) ? lineage(hidden.rest()) : null);
+  VisibleReply shown(CommandWords command, Object raw) {
+    HiddenField hidden = hide(command, raw);
+    return new VisibleReply(hidden.reply(), holdsRest(command) ? lineage(hidden.rest()) : null);
   }
 
-  private record Hidden(Object reply, byte[] rest) {}
+  private record HiddenField(Object reply, byte[] rest) {}
 
   /** Whether what a read gives holds the lineage by itself. */
-  private static boolean holdsRest(Words command) {
+  private static boolean holdsRest(CommandWords command) {
     String name = Commands.name(command);
     return name.equals("HGETALL") || name.equals("HVALS");
   }
 
   /** A reply, not built yet, without our field. */
-  private static Hidden hide(Words command, Object raw) {
+  private static HiddenField hide(CommandWords command, Object raw) {
     if (!(raw instanceof List<?> items)) {
-      return new Hidden(raw, null);
+      return new HiddenField(raw, null);
     }
     return switch (Commands.name(command)) {
       case "HGETALL" -> withoutPair(items, false);
       case "HVALS" -> withoutPair(items, true);
-      case "HKEYS" -> new Hidden(items.stream().filter(field -> !isOurs(field)).toList(), null);
+      case "HKEYS" -> new HiddenField(items.stream().filter(field -> !isOurs(field)).toList(), null);
       case "HSCAN" -> hideScanned(command, items);
-      default -> new Hidden(raw, null);
+      default -> new HiddenField(raw, null);
     };
   }
 
-  private static Hidden withoutPair(List<?> items, boolean valuesAlone) {
+  private static HiddenField withoutPair(List<?> items, boolean valuesAlone) {
     List<Object> kept = new ArrayList<>(items.size());
     byte[] rest = null;
     int step = items.isEmpty() || items.get(0) instanceof Map.Entry<?, ?> ? 1 : 2; // RESP3 says pairs
@@ -117,12 +117,12 @@ final class FieldRest extends Beside {
         kept.addAll(items.subList(place, place + step));
       }
     }
-    return new Hidden(kept, rest);
+    return new HiddenField(kept, rest);
   }
 
-  private static Hidden hideScanned(Words command, List<?> reply) {
+  private static HiddenField hideScanned(CommandWords command, List<?> reply) {
     if (reply.size() != 2 || !(reply.get(1) instanceof List<?> found)) {
-      return new Hidden(reply, null);
+      return new HiddenField(reply, null);
     }
     boolean isWithoutValues = false;
     for (int place = 2; place < command.size(); place++) {
@@ -135,7 +135,7 @@ final class FieldRest extends Beside {
         kept.addAll(found.subList(place, place + step));
       }
     }
-    return new Hidden(List.of(reply.get(0), kept), null);
+    return new HiddenField(List.of(reply.get(0), kept), null);
   }
 
   private static boolean isOurs(Object field) {

@@ -10,11 +10,11 @@ final class JedisReads {
   private JedisReads() {}
 
   /** Reads; {@code execute} is given the command as it is where it is a plain one. */
-  static <T> T read(Binding binding, CommandObject<T> command, Words words, Function<CommandObject<T>, T> execute) {
+  static <T> T read(Binding binding, CommandObject<T> command, CommandWords words, Function<CommandObject<T>, T> execute) {
     ReadCall call = ReadCall.of(binding, true);
     boolean isPlain = call == null && !binding.beside().concerns(words);
     try {
-      T value = execute.apply(isPlain ? command : new Exchange.Recorded<>(command, null, call));
+      T value = execute.apply(isPlain ? command : new CommandRoundTrip.RecordedCommand<>(command, null, call));
       if (call != null) {
         finish(call, binding, command, words, value);
       }
@@ -26,13 +26,13 @@ final class JedisReads {
     }
   }
 
-  private static void finish(ReadCall call, Binding binding, CommandObject<?> command, Words words, Object value) {
-    if (!binding.follows() || !Repeating.mayRepeat(binding, words)) {
+  private static void finish(ReadCall call, Binding binding, CommandObject<?> command, CommandWords words, Object value) {
+    if (!binding.follows() || !ReadRepeater.mayRepeat(binding, words)) {
       call.finish();
       return;
     }
     List<byte[]> kept = new ArrayList<>(words.copy()); // the application may use its arrays again
     kept.replaceAll(byte[]::clone);
-    call.finish(() -> value, () -> Repeating.again(binding, Words.of(kept), command.getBuilder()::build));
+    call.finish(() -> value, () -> ReadRepeater.again(binding, CommandWords.of(kept), command.getBuilder()::build));
   }
 }

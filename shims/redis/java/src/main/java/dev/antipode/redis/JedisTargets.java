@@ -194,7 +194,7 @@ final class JedisTargets {
         listeners.stream()
             .map(each -> fixed(ofSentinels, JedisTargets.<HostAndPort>get(listener(), "node", each)))
             .toList());
-    Target.Naming naming = timeoutMillis -> {
+    Target.ServerNaming naming = timeoutMillis -> {
       Sentinels.Place primary = sentinels.primary(timeoutMillis);
       HostAndPort named = new HostAndPort(primary.host(), primary.port());
       return Stream.of(named, provider.getCurrentMaster()) // Jedis may not have heard of it yet, and go to the one before

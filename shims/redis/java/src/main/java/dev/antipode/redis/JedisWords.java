@@ -3,7 +3,7 @@ package dev.antipode.redis;
 import redis.clients.jedis.CommandArguments;
 
 /** The words of a command as Jedis holds it. */
-record JedisWords(CommandArguments arguments) implements Words {
+record JedisWords(CommandArguments arguments) implements CommandWords {
   @Override
   public int size() {
     return arguments.size();
@@ -15,7 +15,7 @@ record JedisWords(CommandArguments arguments) implements Words {
   }
 
   /** A command as Jedis sends it. */
-  static CommandArguments arguments(Words words) {
+  static CommandArguments arguments(CommandWords words) {
     if (words instanceof JedisWords held) {
       return held.arguments;
     }

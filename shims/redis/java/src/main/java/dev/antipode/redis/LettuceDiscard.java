@@ -3,7 +3,7 @@ package dev.antipode.redis;
 import io.lettuce.core.protocol.RedisCommand;
 
 /** The DISCARD of a transaction that would have written or read: what happened is known by its reply. */
-final class LettuceDiscard<K, V, T> extends LettuceAsked<K, V, T> {
+final class LettuceDiscard<K, V, T> extends CommandWithQuestion<K, V, T> {
   private final LettuceTransaction<K, V> transaction;
 
   LettuceDiscard(RedisCommand<K, V, T> command, LettuceLine<K, V> line, LettuceTransaction<K, V> transaction) {

@@ -7,7 +7,7 @@ import io.lettuce.core.protocol.RedisCommand;
 import java.util.Collection;
 
 /** The EXEC of a transaction, with the question behind it: what the transaction wrote and read (SHIM-11, SHIM-13). */
-final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
+final class LettuceExec<K, V, T> extends CommandWithQuestion<K, V, T> {
   private final LettuceTransaction<K, V> transaction;
   private final WriteCall write; // null where it only reads
 

@@ -29,11 +29,11 @@ final class LettuceLine<K, V> {
   private final RedisChannelWriter writer;
   private final RedisChannelWriter endpoint;
   private final RedisCodec<K, V> codec;
-  private final Set<LettuceAsked<K, V, ?>> held = ConcurrentHashMap.newKeySet(); // answered, but for the question
+  private final Set<CommandWithQuestion<K, V, ?>> held = ConcurrentHashMap.newKeySet(); // answered, but for the question
   // Under the lock of this:
   private boolean flushes = true;
   private final List<Runnable> batch = new ArrayList<>();
-  private List<LettuceAsked<K, V, ?>> leaving = new ArrayList<>(); // of the batch
+  private List<CommandWithQuestion<K, V, ?>> leaving = new ArrayList<>(); // of the batch
   private List<LettuceLooks<K, V>> waiting = new ArrayList<>();
   private int losses;
 
@@ -44,7 +44,7 @@ final class LettuceLine<K, V> {
   }
 
   /** When and where a command was sent last. Written by the threads that write connections. */
-  static final class Sent {
+  static final class SendTime {
     private volatile Channel channel;
     private volatile long order;
     private volatile int times;
@@ -63,7 +63,7 @@ final class LettuceLine<K, V> {
     }
 
     /** Whether this went out behind the other one on the same connection. */
-    boolean isBehind(Sent other) {
+    boolean isBehind(SendTime other) {
       return channel != null && channel == other.channel && order > other.order;
     }
   }
@@ -78,14 +78,14 @@ final class LettuceLine<K, V> {
   }
 
   /** A command goes out. */
-  void note(Sent sent) {
+  void note(SendTime sent) {
     sent.channel = channel();
     sent.order = ORDER.incrementAndGet();
     sent.times = sent.times + 1; // one thread at a time sends a command
   }
 
   /** Whether the server may have got a command that failed so. */
-  boolean mayBeSent(Sent sent, Throwable reason) {
+  boolean mayBeSent(SendTime sent, Throwable reason) {
     // One that waits for a connection may still be taken up when it is cancelled or its time is over.
     return sent.times > 0
         || reason instanceof RedisCommandTimeoutException
@@ -109,7 +109,7 @@ final class LettuceLine<K, V> {
   }
 
   /** Sends a command with its question behind it. */
-  void send(RedisCommand<K, V, ?> command, LettuceAsked<K, V, ?> asked) {
+  void send(RedisCommand<K, V, ?> command, CommandWithQuestion<K, V, ?> asked) {
     if (!asked.isLate() && isBatched(() -> writer.write(command), asked)) {
       return;
     }
@@ -125,7 +125,7 @@ final class LettuceLine<K, V> {
     }
   }
 
-  private synchronized boolean isBatched(Runnable sending, LettuceAsked<K, V, ?> asked) {
+  private synchronized boolean isBatched(Runnable sending, CommandWithQuestion<K, V, ?> asked) {
     if (flushes) {
       return false;
     }
@@ -136,8 +136,8 @@ final class LettuceLine<K, V> {
     return true;
   }
 
-  private LettuceQuestion<K, V> question(List<LettuceAsked<K, V, ?>> of) {
-    Sent sent = new Sent();
+  private LettuceQuestion<K, V> question(List<CommandWithQuestion<K, V, ?>> of) {
+    SendTime sent = new SendTime();
     return new LettuceQuestion<>(codec, this, sent, Looks.QUESTION, reply -> {
       boolean isReply = reply instanceof byte[] || reply instanceof ServerError;
       of.forEach(each -> each.settle(isReply && sent.isBehind(each.sent()) ? reply : null));
@@ -234,16 +234,16 @@ final class LettuceLine<K, V> {
   /** Hands the batch over, with one question behind its last command. */
   void flush() {
     List<Runnable> sending;
-    List<LettuceAsked<K, V, ?>> left;
+    List<CommandWithQuestion<K, V, ?>> left;
     synchronized (this) {
       sending = List.copyOf(batch);
       batch.clear();
       left = leaving;
       leaving = new ArrayList<>();
     }
-    left.forEach(LettuceAsked::leaves);
+    left.forEach(CommandWithQuestion::leaves);
     sending.forEach(Runnable::run);
-    List<LettuceAsked<K, V, ?>> asked = left.stream().filter(LettuceAsked::asks).toList();
+    List<CommandWithQuestion<K, V, ?>> asked = left.stream().filter(CommandWithQuestion::asks).toList();
     if (!asked.isEmpty()) {
       writer.write(question(asked));
     }
@@ -262,11 +262,11 @@ final class LettuceLine<K, V> {
 
   // Answers that the application has to wait for
 
-  void hold(LettuceAsked<K, V, ?> asked) {
+  void hold(CommandWithQuestion<K, V, ?> asked) {
     held.add(asked);
   }
 
-  void release(LettuceAsked<K, V, ?> asked) {
+  void release(CommandWithQuestion<K, V, ?> asked) {
     held.remove(asked);
   }
 

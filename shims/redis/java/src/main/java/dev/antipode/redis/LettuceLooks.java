@@ -29,7 +29,7 @@ final class LettuceLooks<K, V> {
   private int rounds;
   private int tries;
   private long pause = Reads.FIRST_PAUSE;
-  private LettuceLine.Sent last; // the end of the look that ended the wait; null while there was none
+  private LettuceLine.SendTime last; // the end of the look that ended the wait; null while there was none
 
   LettuceLooks(Binding binding, LettuceLine<K, V> line, ReadCall call) {
     this.binding = binding;
@@ -63,7 +63,7 @@ final class LettuceLooks<K, V> {
   }
 
   /** Whether a command that was sent so went out behind the look, on its connection; or nothing has to be looked at. */
-  boolean isBehind(LettuceLine.Sent read) {
+  boolean isBehind(LettuceLine.SendTime read) {
     return call.ids().isEmpty() || (last != null && read.isBehind(last));
   }
 
@@ -105,8 +105,8 @@ final class LettuceLooks<K, V> {
   private void ask(boolean multi, Runnable then) {
     List<String> fields = call.foreign();
     boolean asOne = multi && !fields.isEmpty();
-    List<Words> words = Looks.questions(binding, fields, multi);
-    List<LettuceLine.Sent> sent = words.stream().map(each -> new LettuceLine.Sent()).toList();
+    List<CommandWords> words = Looks.questions(binding, fields, multi);
+    List<LettuceLine.SendTime> sent = words.stream().map(each -> new LettuceLine.SendTime()).toList();
     Asking<K, V> asking = questions(
         call, line, words, sent, replies -> guarded(() -> judge(replies, sent, fields, multi, then), then));
     if (asOne) {
@@ -120,7 +120,7 @@ final class LettuceLooks<K, V> {
   }
 
   private void judge(
-      List<Object> replies, List<LettuceLine.Sent> sent, List<String> fields, boolean multi, Runnable then) {
+      List<Object> replies, List<LettuceLine.SendTime> sent, List<String> fields, boolean multi, Runnable then) {
     if (failure(replies) == LettuceQuestion.LATE) {
       call.unanswered();
       then.run();
@@ -131,7 +131,7 @@ final class LettuceLooks<K, V> {
       then.run();
       return;
     }
-    LettuceLine.Sent end = sent.get(sent.size() - 1);
+    LettuceLine.SendTime end = sent.get(sent.size() - 1);
     List<?> values = Looks.answers(replies, fields, multi);
     boolean isTorn = values == null
         ? LettuceTransaction.isWithoutMulti(Looks.refusal(replies.subList(replies.size() - 1, replies.size())))
@@ -145,7 +145,7 @@ final class LettuceLooks<K, V> {
       }
       return;
     }
-    Seen found = values == null ? null : Looks.seen(values, fields);
+    ServerState found = values == null ? null : Looks.seen(values, fields);
     if (found == null) {
       call.refused(Looks.refusal(replies));
       then.run();
@@ -209,8 +209,8 @@ final class LettuceLooks<K, V> {
   static <K, V> Asking<K, V> questions(
       ReadCall call,
       LettuceLine<K, V> line,
-      List<Words> commands,
-      List<LettuceLine.Sent> sent,
+      List<CommandWords> commands,
+      List<LettuceLine.SendTime> sent,
       Consumer<List<Object>> told) {
     CompletableFuture<Void> answered = new CompletableFuture<>();
     List<LettuceQuestion<K, V>> asked = questions(line, commands, sent, replies -> {
@@ -220,7 +220,7 @@ final class LettuceLooks<K, V> {
     if (!call.ids().isEmpty()) {
       answered.exceptionallyAsync(
           late -> {
-            sent.forEach(LettuceLine.Sent::close);
+            sent.forEach(LettuceLine.SendTime::close);
             asked.forEach(LettuceQuestion::late);
             return null;
           },
@@ -231,7 +231,7 @@ final class LettuceLooks<K, V> {
   }
 
   private static <K, V> List<LettuceQuestion<K, V>> questions(
-      LettuceLine<K, V> line, List<Words> commands, List<LettuceLine.Sent> sent, Consumer<List<Object>> told) {
+      LettuceLine<K, V> line, List<CommandWords> commands, List<LettuceLine.SendTime> sent, Consumer<List<Object>> told) {
     Object[] replies = new Object[commands.size()];
     List<LettuceQuestion<K, V>> made = new ArrayList<>(commands.size());
     for (int each = 0; each < replies.length; each++) {

@@ -8,10 +8,10 @@ import io.netty.buffer.ByteBuf;
 /** A command that is sent, or whose reply is shown, in another form, without a question of its own. */
 final class LettucePart<K, V, T> extends CommandWrapper<K, V, T> {
   private final byte[] packed;
-  private final LettuceShown<K, V, T> shown;
+  private final VisibleReplyOutput<K, V, T> shown;
 
   /** Wraps a command; null is for what it sends and shows itself. */
-  LettucePart(RedisCommand<K, V, T> command, Words wire, LettuceShown<K, V, T> shown) {
+  LettucePart(RedisCommand<K, V, T> command, CommandWords wire, VisibleReplyOutput<K, V, T> shown) {
     super(command);
     this.packed = wire == null ? null : Resp.pack(wire.copy().toArray());
     this.shown = shown;

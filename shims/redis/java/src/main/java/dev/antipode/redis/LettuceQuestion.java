@@ -15,7 +15,7 @@ final class LettuceQuestion<K, V> extends Command<K, V, Object> {
   private final byte[] packed;
   private final LettuceReply<K, V, Object> reply;
   private final LettuceLine<K, V> line;
-  private final LettuceLine.Sent sent;
+  private final LettuceLine.SendTime sent;
   private final Consumer<Object> ended;
   private final AtomicBoolean over = new AtomicBoolean();
 
@@ -46,8 +46,8 @@ final class LettuceQuestion<K, V> extends Command<K, V, Object> {
   LettuceQuestion(
       RedisCodec<K, V> codec,
       LettuceLine<K, V> line,
-      LettuceLine.Sent sent,
-      Words words,
+      LettuceLine.SendTime sent,
+      CommandWords words,
       Consumer<Object> ended) {
     this(new LettuceReply<>(codec), line, sent, words, ended);
   }
@@ -55,8 +55,8 @@ final class LettuceQuestion<K, V> extends Command<K, V, Object> {
   private LettuceQuestion(
       LettuceReply<K, V, Object> reply,
       LettuceLine<K, V> line,
-      LettuceLine.Sent sent,
-      Words words,
+      LettuceLine.SendTime sent,
+      CommandWords words,
       Consumer<Object> ended) {
     super(new Name(words.get(0)), reply);
     this.packed = Resp.pack(words.copy().toArray());

@@ -16,10 +16,10 @@ final class LettuceReactive<K, V> extends RedisReactiveCommandsImpl<K, V> {
   }
 
   /** A command, and where it was made. */
-  static final class Made<K, V, T> extends CommandWrapper<K, V, T> {
+  static final class MadeCommand<K, V, T> extends CommandWrapper<K, V, T> {
     private final Context context;
 
-    Made(RedisCommand<K, V, T> command, Context context) {
+    MadeCommand(RedisCommand<K, V, T> command, Context context) {
       super(command);
       this.context = context;
     }
@@ -31,7 +31,7 @@ final class LettuceReactive<K, V> extends RedisReactiveCommandsImpl<K, V> {
 
   private static <K, V, T> Supplier<RedisCommand<K, V, T>> made(Supplier<RedisCommand<K, V, T>> commands) {
     Context context = Context.current();
-    return () -> new Made<>(commands.get(), context);
+    return () -> new MadeCommand<>(commands.get(), context);
   }
 
   @Override

@@ -17,9 +17,9 @@ final class LettuceRead<K, V, T> {
   private final Binding binding;
   private final ReadCall call;
   private final RedisCommand<K, V, T> command;
-  private final Words words;
-  private final Words wire;
-  private final Words asks;
+  private final CommandWords words;
+  private final CommandWords wire;
+  private final CommandWords asks;
   private final boolean multi;
   private final Runnable end;
   private LettuceLooks<K, V> looks;
@@ -34,7 +34,7 @@ final class LettuceRead<K, V, T> {
       RecordingConnection<K, V> connection,
       ReadCall call,
       RedisCommand<K, V, T> command,
-      Words words,
+      CommandWords words,
       Runnable end) {
     this.connection = connection;
     this.line = connection.line();
@@ -44,7 +44,7 @@ final class LettuceRead<K, V, T> {
     this.words = words;
     this.end = end;
     this.multi = connection.mayMulti(); // nobody else begins to watch or a transaction while this has its turn
-    Beside beside = binding.beside();
+    LineagePlacement beside = binding.beside();
     boolean answers = beside.answers(words);
     this.wire = answers ? beside.read(words) : words;
     this.asks = answers && call.collects() ? beside.asks(words) : null;
@@ -66,8 +66,8 @@ final class LettuceRead<K, V, T> {
 
   private void together() {
     List<String> fields = call.foreign();
-    List<Words> commands = Looks.together(binding, fields, asks, wire);
-    List<LettuceLine.Sent> nowhere = commands.stream().map(each -> new LettuceLine.Sent()).toList();
+    List<CommandWords> commands = Looks.together(binding, fields, asks, wire);
+    List<LettuceLine.SendTime> nowhere = commands.stream().map(each -> new LettuceLine.SendTime()).toList();
     LettuceLooks.Asking<K, V> asking =
         LettuceLooks.questions(call, line, commands, nowhere, replies -> judge(replies, fields));
     line.asOne(asking.commands(), () -> {
@@ -109,7 +109,7 @@ final class LettuceRead<K, V, T> {
 
   private void judgeWhole(List<?> whole, List<String> fields) {
     Object value = whole.get(whole.size() - 1);
-    Seen found = Looks.seen(whole, fields);
+    ServerState found = Looks.seen(whole, fields);
     if (found == null) {
       call.refused(Looks.refusal(whole));
       call.saw(null, Lineage.EMPTY);
@@ -164,7 +164,7 @@ final class LettuceRead<K, V, T> {
     end.run();
     try {
       Object shown = binding.beside().answers(words)
-          ? LettuceShown.shown(words, value, binding.beside(), holdsLineage ? call::sawBeside : nowhere -> {})
+          ? VisibleReplyOutput.shown(words, value, binding.beside(), holdsLineage ? call::sawBeside : nowhere -> {})
           : value;
       LettuceReply.give(shown, command.getOutput());
       if (!(value instanceof ServerError)) {

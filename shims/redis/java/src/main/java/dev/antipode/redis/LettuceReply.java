@@ -16,7 +16,7 @@ import java.util.List;
 class LettuceReply<K, V, T> extends CommandOutput<K, V, T> {
   private static final Object NO_LIST = new Object(); // RESP 2 has a null of its own for lists
 
-  private final Deque<Many> open = new ArrayDeque<>();
+  private final Deque<ReplyList> open = new ArrayDeque<>();
   private Object value;
 
   LettuceReply(RedisCodec<K, V> codec) {
@@ -24,12 +24,12 @@ class LettuceReply<K, V, T> extends CommandOutput<K, V, T> {
   }
 
   /** Several values: an array, a set, a map (its names and values in turn). */
-  private static final class Many extends ArrayList<Object> {
+  private static final class ReplyList extends ArrayList<Object> {
     private static final long serialVersionUID = 1L;
 
     private final char kind;
 
-    Many(char kind, int size) {
+    ReplyList(char kind, int size) {
       super(size);
       this.kind = kind;
     }
@@ -129,7 +129,7 @@ class LettuceReply<K, V, T> extends CommandOutput<K, V, T> {
     if (count < 0) {
       add(NO_LIST);
     } else {
-      open.push(new Many(kind, size));
+      open.push(new ReplyList(kind, size));
     }
   }
 
@@ -142,11 +142,11 @@ class LettuceReply<K, V, T> extends CommandOutput<K, V, T> {
 
   /** A list in the place of another one that came: a map stays a map. */
   static Object like(Object came, Object shown) {
-    boolean isMap = came instanceof Many many && many.kind == '%';
-    if (!isMap || !(shown instanceof List<?> list) || shown instanceof Many || list.size() % 2 != 0) {
+    boolean isMap = came instanceof ReplyList many && many.kind == '%';
+    if (!isMap || !(shown instanceof List<?> list) || shown instanceof ReplyList || list.size() % 2 != 0) {
       return shown;
     }
-    Many map = new Many('%', list.size());
+    ReplyList map = new ReplyList('%', list.size());
     map.addAll(list);
     return map;
   }
@@ -158,7 +158,7 @@ class LettuceReply<K, V, T> extends CommandOutput<K, V, T> {
 
   private static void give(Object value, CommandOutput<?, ?, ?> output, int depth) {
     if (value instanceof List<?> list) {
-      char kind = list instanceof Many many ? many.kind : '*';
+      char kind = list instanceof ReplyList many ? many.kind : '*';
       switch (kind) {
         case '%' -> output.multiMap(list.size() / 2);
         case '~' -> output.multiSet(list.size());

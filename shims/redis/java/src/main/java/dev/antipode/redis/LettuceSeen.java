@@ -7,7 +7,7 @@ import io.lettuce.core.protocol.RedisCommand;
  * A read that is no part of a MULTI, with the question behind it for who collects (SHIM-13). What was looked at before
  * holds for the connection of the look alone: the next one may lead to a server that is behind.
  */
-final class LettuceSeen<K, V, T> extends LettuceAsked<K, V, T> {
+final class LettuceSeen<K, V, T> extends CommandWithQuestion<K, V, T> {
   private final LettuceLooks<K, V> looks;
 
   LettuceSeen(
@@ -15,8 +15,8 @@ final class LettuceSeen<K, V, T> extends LettuceAsked<K, V, T> {
       LettuceLine<K, V> line,
       LettuceLooks<K, V> looks,
       boolean asks,
-      Words wire,
-      LettuceShown<K, V, T> shown) {
+      CommandWords wire,
+      VisibleReplyOutput<K, V, T> shown) {
     super(command, line, asks, wire, shown);
     this.looks = looks;
   }

@@ -125,7 +125,7 @@ final class LettuceTargets {
       Sentinels sentinels = new Sentinels(
           place.getSentinelMasterId(),
           place.getSentinels().stream().map(each -> ofPlace(each, each.getCredentialsProvider(), ssl)).toList());
-      Target.Naming naming = timeoutMillis -> {
+      Target.ServerNaming naming = timeoutMillis -> {
         Sentinels.Place primary = sentinels.primary(timeoutMillis);
         return List.of(fixed(place, primary.host(), primary.port(), credentials, ssl));
       };

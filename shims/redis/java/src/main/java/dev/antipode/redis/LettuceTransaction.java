@@ -18,7 +18,7 @@ final class LettuceTransaction<K, V> {
   private final int losses;
   // Under the lock of this, as it may end on another thread than that which queues:
   private final ReadCalls reads = new ReadCalls();
-  private final List<Words> commands = new ArrayList<>(); // as they were queued; null for one that does not write
+  private final List<CommandWords> commands = new ArrayList<>(); // as they were queued; null for one that does not write
   private WriteCall write;
   private boolean isOver;
   // On any thread:
@@ -33,7 +33,7 @@ final class LettuceTransaction<K, V> {
   }
 
   /** A command that may write is queued; null where nothing is recorded. One that comes too late is unknown at once. */
-  synchronized WriteCall writes(Commands.Kind kind, Words words) {
+  synchronized WriteCall writes(Commands.Kind kind, CommandWords words) {
     if (!binding.records()) {
       return null;
     }
@@ -53,7 +53,7 @@ final class LettuceTransaction<K, V> {
   }
 
   /** A command is queued, whatever it does: the replies are of all of them. */
-  synchronized void queued(Words words, boolean writes) {
+  synchronized void queued(CommandWords words, boolean writes) {
     commands.add(writes ? words : null);
   }
 
@@ -143,7 +143,7 @@ final class LettuceTransaction<K, V> {
   }
 
   /** The transaction was executed: its reads, with the place at which the server was then. */
-  void executed(LettuceLine.Sent exec, Object answerToQuestion) {
+  void executed(LettuceLine.SendTime exec, Object answerToQuestion) {
     if (looks != null && !looks.isBehind(exec)) {
       reads.forEach(each -> each.unproven(LettuceLooks.MADE_ANEW));
     }

@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** The words of a command as Lettuce holds it; its arguments are encoded only where somebody looks at them. */
-final class LettuceWords implements Words {
+final class LettuceWords implements CommandWords {
   private final RedisCommand<?, ?, ?> command;
   private List<byte[]> words;
 

@@ -35,7 +35,7 @@ public final class LettuceWrapping {
   public <K, V> StatefulRedisConnection<K, V> wrap(StatefulRedisConnection<K, V> connection) {
     StatefulRedisConnectionImpl<K, V> plain = plainOf(connection);
     Target target = LettuceTargets.of(plain);
-    Binding binding = bindings.computeIfAbsent(target.address(), address -> Wrapping.bind(target, options));
+    Binding binding = bindings.computeIfAbsent(target.address(), address -> ClientWrapper.bind(target, options));
     StatefulRedisConnection<K, V> wrapped = recording(plain, binding); // the server that it reached joins first
     expected.found(List.of(target));
     return wrapped;

@@ -6,19 +6,19 @@ import io.lettuce.core.protocol.RedisCommand;
 import java.util.function.Consumer;
 
 /** A command that may write: recorded once both replies are there (SHIM-6). */
-final class LettuceWrite<K, V, T> extends LettuceAsked<K, V, T> {
+final class LettuceWrite<K, V, T> extends CommandWithQuestion<K, V, T> {
   private final WriteCall call;
-  private final Words words;
+  private final CommandWords words;
   private final LettuceLooks<K, V> looks; // what it waited for; null where it does not read
 
   LettuceWrite(
       RedisCommand<K, V, T> command,
       LettuceLine<K, V> line,
       WriteCall call,
-      Words words,
+      CommandWords words,
       LettuceLooks<K, V> looks,
-      Words wire,
-      LettuceShown<K, V, T> shown) {
+      CommandWords wire,
+      VisibleReplyOutput<K, V, T> shown) {
     super(command, line, call.begins(), wire, shown);
     this.call = call;
     this.words = words;

@@ -22,7 +22,7 @@ final class LettuceWriter<X, Y> implements RedisChannelWriter {
   @SuppressWarnings("unchecked") // the connection's own commands alone come here
   public <K, V, T> RedisCommand<K, V, T> write(RedisCommand<K, V, T> command) {
     RedisCommand<X, Y, T> own = (RedisCommand<X, Y, T>) command;
-    LettuceAsked<X, Y, ?> asked = CommandWrapper.unwrap(own, LettuceAsked.class);
+    CommandWithQuestion<X, Y, ?> asked = CommandWrapper.unwrap(own, CommandWithQuestion.class);
     if (asked == null) {
       line.send(own);
     } else {

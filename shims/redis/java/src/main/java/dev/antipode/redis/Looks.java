@@ -7,23 +7,23 @@ import java.util.Map;
 /** The questions that go before or beside a read, and what their answers say, whatever client carries them. */
 final class Looks {
   /** {@code INFO replication}. */
-  static final Words QUESTION = Words.of("INFO", "replication");
+  static final CommandWords QUESTION = CommandWords.of("INFO", "replication");
 
-  static final Words MULTI = Words.of("MULTI");
-  static final Words EXEC = Words.of("EXEC");
+  static final CommandWords MULTI = CommandWords.of("MULTI");
+  static final CommandWords EXEC = CommandWords.of("EXEC");
 
   private Looks() {}
 
   /** Asks for the marks of these epochs. */
-  static Words marks(Binding binding, List<String> fields) {
+  static CommandWords marks(Binding binding, List<String> fields) {
     List<Object> words = new ArrayList<>(List.of("HMGET", binding.key()));
     words.addAll(fields);
-    return Words.of(words.toArray());
+    return CommandWords.of(words.toArray());
   }
 
   /** The questions before a read; between MULTI and EXEC where they have to be one step and that is possible. */
-  static List<Words> questions(Binding binding, List<String> fields, boolean multi) {
-    List<Words> asked = new ArrayList<>(List.of(QUESTION));
+  static List<CommandWords> questions(Binding binding, List<String> fields, boolean multi) {
+    List<CommandWords> asked = new ArrayList<>(List.of(QUESTION));
     if (!fields.isEmpty()) {
       asked.add(marks(binding, fields));
       if (multi) {
@@ -41,8 +41,8 @@ final class Looks {
   }
 
   /** A read between the questions, in one atomic step. */
-  static List<Words> together(Binding binding, List<String> fields, Words beside, Words read) {
-    List<Words> asked = new ArrayList<>(List.of(MULTI, QUESTION));
+  static List<CommandWords> together(Binding binding, List<String> fields, CommandWords beside, CommandWords read) {
+    List<CommandWords> asked = new ArrayList<>(List.of(MULTI, QUESTION));
     if (!fields.isEmpty()) {
       asked.add(marks(binding, fields));
     }
@@ -55,21 +55,21 @@ final class Looks {
   }
 
   /** What the answers say; null where the server refuses to say where it is. Errors are of type ServerError. */
-  static Seen seen(List<?> values, List<String> fields) {
+  static ServerState seen(List<?> values, List<String> fields) {
     Replication replication = parsed(values.get(0));
     if (replication == null) {
       return null;
     }
     if (fields.isEmpty()) {
-      return Seen.of(replication, Map.of());
+      return ServerState.of(replication, Map.of());
     }
     if (values.get(1) instanceof List<?> marks) {
-      return Seen.of(replication, Session.marks(fields, marks));
+      return ServerState.of(replication, Session.marks(fields, marks));
     }
     if (values.get(1) instanceof ServerError error && !Session.isUnreadable(error.code())) {
       return null;
     }
-    return new Seen(replication, Map.of(), "its marks cannot be read (" + words(values.get(1)) + ")");
+    return new ServerState(replication, Map.of(), "its marks cannot be read (" + words(values.get(1)) + ")");
   }
 
   /** The first error among answers, in words. */

@@ -212,7 +212,7 @@ final class ReadCall {
   }
 
   /** What is missing at the connection's server; null where nothing is. */
-  Visibility judge(Seen seen) {
+  Visibility judge(ServerState seen) {
     Visibility worst = null;
     for (WriteId id : ids) {
       Visibility answer = seen.judge(id);
@@ -259,9 +259,9 @@ final class ReadCall {
   }
 
   /** A read was answered so, as the application gets it; one that was refused has read nothing. */
-  synchronized void answered(Words command, Object reply) {
+  synchronized void answered(CommandWords command, Object reply) {
     if (read.isTold() && !(reply instanceof Exception)) {
-      values.addAll(Noting.seen(command, reply));
+      values.addAll(CommandEvents.seen(command, reply));
     }
   }
 

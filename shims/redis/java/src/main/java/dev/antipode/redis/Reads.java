@@ -64,7 +64,7 @@ final class Reads {
 
   private void waitFirst(boolean multi) {
     while (!call.ids().isEmpty()) {
-      Seen seen = look(multi);
+      ServerState seen = look(multi);
       if (seen == null || !again(call.judge(seen))) {
         return;
       }
@@ -76,31 +76,31 @@ final class Reads {
     waitFirst(multi);
     connection.sendCommand(JedisWords.arguments(binding.beside().wire(new JedisWords(command), null)));
     connection.sendCommand(question());
-    Object value = Exchange.one(connection, command.isBlocking());
-    Object answer = Exchange.one(connection, false);
+    Object value = CommandRoundTrip.one(connection, command.isBlocking());
+    Object answer = CommandRoundTrip.one(connection, false);
     call.saw(Looks.parsed(answer), Lineage.EMPTY);
-    return Exchange.shown(binding, call, new JedisWords(command), value);
+    return CommandRoundTrip.shown(binding, call, new JedisWords(command), value);
   }
 
   private Object together(CommandArguments command) {
-    Words words = new JedisWords(command);
-    Beside beside = binding.beside();
+    CommandWords words = new JedisWords(command);
+    LineagePlacement beside = binding.beside();
     boolean answers = beside.answers(words);
-    Words asks = answers && call.collects() ? beside.asks(words) : null;
-    Words wire = answers ? beside.read(words) : words;
+    CommandWords asks = answers && call.collects() ? beside.asks(words) : null;
+    CommandWords wire = answers ? beside.read(words) : words;
     while (true) {
       List<String> fields = call.foreign();
       List<Object> replies = ask(Looks.together(binding, fields, asks, wire));
       if (!(replies.get(replies.size() - 1) instanceof List<?> whole)) {
         return aborted(replies, command, wire);
       }
-      List<?> said = Exchange.withServerErrors(whole);
+      List<?> said = CommandRoundTrip.withServerErrors(whole);
       Object value = whole.get(whole.size() - 1);
-      Seen found = Looks.seen(said, fields);
+      ServerState found = Looks.seen(said, fields);
       if (found == null) {
         call.refused(Looks.refusal(said));
         call.saw(null, Lineage.EMPTY);
-        return Exchange.shown(binding, null, words, value);
+        return CommandRoundTrip.shown(binding, null, words, value);
       }
       if (call.isElsewhere(found.replication())) {
         continue; // its own epoch is known only now: whether that is marked decides about the others
@@ -109,10 +109,10 @@ final class Reads {
         continue;
       }
       if (!call.collects()) {
-        return Exchange.shown(binding, null, words, value);
+        return CommandRoundTrip.shown(binding, null, words, value);
       }
       call.saw(found.replication(), asks == null ? Lineage.EMPTY : beside.lineage(whole.get(whole.size() - 2)));
-      return Exchange.shown(binding, asks == null ? call : null, words, value);
+      return CommandRoundTrip.shown(binding, asks == null ? call : null, words, value);
     }
   }
 
@@ -121,13 +121,13 @@ final class Reads {
    *
    * @param multi false on a connection that watches keys: a MULTI of ours would end the application's WATCH
    */
-  private Seen look(boolean multi) {
-    Seen found = null;
+  private ServerState look(boolean multi) {
+    ServerState found = null;
     for (int round = 0; round < AGAIN; round++) {
       List<String> fields = call.foreign();
-      List<?> replies = Exchange.withServerErrors(ask(Looks.questions(binding, fields, multi)));
+      List<?> replies = CommandRoundTrip.withServerErrors(ask(Looks.questions(binding, fields, multi)));
       List<?> values = Looks.answers(replies, fields, multi);
-      found = values == null ? null : Looks.seen(Exchange.withServerErrors(values), fields);
+      found = values == null ? null : Looks.seen(CommandRoundTrip.withServerErrors(values), fields);
       if (found == null) {
         call.refused(Looks.refusal(replies));
         return null;
@@ -156,7 +156,7 @@ final class Reads {
     return true;
   }
 
-  private List<Object> ask(List<Words> commands) {
+  private List<Object> ask(List<CommandWords> commands) {
     int own = connection.getSoTimeout();
     int most = (int) call.questionTimeout().toMillis();
     boolean isShorter = !call.ids().isEmpty() && (own == 0 || most < own);
@@ -202,13 +202,13 @@ final class Reads {
   }
 
   /** The MULTI was refused: by the read itself, whose error the application gets, or by what we asked beside it. */
-  private Object aborted(List<Object> replies, CommandArguments command, Words wire) {
+  private Object aborted(List<Object> replies, CommandArguments command, CommandWords wire) {
     if (replies.get(replies.size() - 2) instanceof JedisDataException error) {
       throw error;
     }
-    call.refused(Looks.refusal(Exchange.withServerErrors(replies)));
+    call.refused(Looks.refusal(CommandRoundTrip.withServerErrors(replies)));
     call.saw(null, Lineage.EMPTY);
     connection.sendCommand(JedisWords.arguments(wire));
-    return Exchange.shown(binding, null, new JedisWords(command), Exchange.one(connection, false));
+    return CommandRoundTrip.shown(binding, null, new JedisWords(command), CommandRoundTrip.one(connection, false));
   }
 }

@@ -88,7 +88,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   @Override
   public <T> RedisCommand<K, V, T> dispatch(RedisCommand<K, V, T> command) {
     Context issued = issuedIn(command);
-    Words words = new LettuceWords(command);
+    CommandWords words = new LettuceWords(command);
     switch (Commands.name(words)) {
       case "MULTI" -> {
         opens(command);
@@ -104,7 +104,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       }
       case "WATCH" -> alone(command, issued, end -> watch(command, end));
       default -> {
-        RedisCommand<K, V, T> sent = LettuceNoted.of(command, words, this, issued);
+        RedisCommand<K, V, T> sent = ObservedCommand.of(command, words, this, issued);
         turns.beside(end -> guarded(sent, issued, end, () -> send(sent, words, end)),
             () -> Commands.classify(words).mayWrite() ? pending(issued) : () -> {});
       }
@@ -148,7 +148,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   /** The caller's context; for a reactive command that is subscribed to outside any scope, where it was made. */
   private static Context issuedIn(RedisCommand<?, ?, ?> command) {
     if (LineageScope.current() == null && Reading.current() == null) {
-      LettuceReactive.Made<?, ?, ?> made = CommandWrapper.unwrap(command, LettuceReactive.Made.class);
+      LettuceReactive.MadeCommand<?, ?, ?> made = CommandWrapper.unwrap(command, LettuceReactive.MadeCommand.class);
       if (made != null) {
         return made.context();
       }
@@ -156,7 +156,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     return Context.current();
   }
 
-  private void send(RedisCommand<K, V, ?> command, Words words, Runnable end) {
+  private void send(RedisCommand<K, V, ?> command, CommandWords words, Runnable end) {
     boolean isKept = false;
     try {
       if (command.isDone()) {
@@ -182,7 +182,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   }
 
   /** Whether the command keeps its turn, and ends it by itself. */
-  private <T> boolean sendOne(RedisCommand<K, V, T> command, Words words, Runnable end) {
+  private <T> boolean sendOne(RedisCommand<K, V, T> command, CommandWords words, Runnable end) {
     Commands.Kind kind = Commands.classify(words);
     if (kind == Commands.Kind.OTHER) {
       line.sendBy(() -> plain.dispatch(command)); // SELECT, AUTH: what is done again when it reconnects is the plain one's
@@ -191,7 +191,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     boolean records = binding.records();
     if (kind == Commands.Kind.READ) {
       ReadCall call = records ? line.call(binding) : null;
-      LettuceNoted.isOf(command, call);
+      ObservedCommand.isOf(command, call);
       if (call != null) {
         new LettuceRead<>(this, call, command, words, end).start();
         return true;
@@ -213,27 +213,27 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   }
 
   /** Sends a command of the application that has ours about it. */
-  void sendAsked(LettuceAsked<K, V, ?> asked) {
+  void sendAsked(CommandWithQuestion<K, V, ?> asked) {
     asked.watch();
     super.dispatch(asked);
   }
 
   /** What is sent in a command's place; null for the command as it is. */
-  private Words wire(Words words, WriteCall call) {
-    Words wire = binding.beside().wire(words, call);
+  private CommandWords wire(CommandWords words, WriteCall call) {
+    CommandWords wire = binding.beside().wire(words, call);
     return wire == words ? null : wire;
   }
 
   /** What takes a reply that is not what the application is to get; null where it is. */
-  <T> LettuceShown<K, V, T> shown(RedisCommand<K, V, T> command, Words words, Consumer<Lineage> found) {
+  <T> VisibleReplyOutput<K, V, T> shown(RedisCommand<K, V, T> command, CommandWords words, Consumer<Lineage> found) {
     return binding.beside().answers(words) && command.getOutput() != null
-        ? new LettuceShown<>(codec, command.getOutput(), words, binding.beside(), found)
+        ? new VisibleReplyOutput<>(codec, command.getOutput(), words, binding.beside(), found)
         : null;
   }
 
   /** Without a question of its own: in a transaction, or where nothing is recorded. */
   private <T> RedisCommand<K, V, T> part(
-      RedisCommand<K, V, T> command, Words words, WriteCall call, Consumer<Lineage> found) {
+      RedisCommand<K, V, T> command, CommandWords words, WriteCall call, Consumer<Lineage> found) {
     return new LettucePart<>(command, wire(words, call), shown(command, words, found));
   }
 
@@ -320,7 +320,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     super.dispatch(command);
   }
 
-  private <T> void queue(LettuceTransaction<K, V> open, RedisCommand<K, V, T> command, Words words) {
+  private <T> void queue(LettuceTransaction<K, V> open, RedisCommand<K, V, T> command, CommandWords words) {
     if (Commands.name(words).equals("RESET")) {
       open.reset();
     }

@@ -32,10 +32,10 @@ final class RecordingExecutor implements CommandExecutor {
       int attempts = JedisTargets.get(RetryableCommandExecutor.class, "maxAttempts", plain);
       Duration total = JedisTargets.get(RetryableCommandExecutor.class, "maxTotalRetriesDuration", plain);
       return new RecordingExecutor(
-          new RetryableCommandExecutor(provider, attempts, total), new Retrying(provider, attempts, total, binding), binding);
+          new RetryableCommandExecutor(provider, attempts, total), new RetryLoop(provider, attempts, total, binding), binding);
     }
     if (plain.getClass() == DefaultCommandExecutor.class) {
-      return new RecordingExecutor(new DefaultCommandExecutor(provider), new Once(provider, binding), binding);
+      return new RecordingExecutor(new DefaultCommandExecutor(provider), new SingleAttempt(provider, binding), binding);
     }
     throw new ConfigurationException(
         "AP501",
@@ -44,25 +44,25 @@ final class RecordingExecutor implements CommandExecutor {
   }
 
   /** Jedis' own retries, round attempts of ours. */
-  private static final class Retrying extends RetryableCommandExecutor {
+  private static final class RetryLoop extends RetryableCommandExecutor {
     private final Binding binding;
 
-    Retrying(ConnectionProvider provider, int attempts, Duration total, Binding binding) {
+    RetryLoop(ConnectionProvider provider, int attempts, Duration total, Binding binding) {
       super(provider, attempts, total);
       this.binding = binding;
     }
 
     @Override
     protected <T> T execute(Connection connection, CommandObject<T> command) {
-      return Exchange.execute(binding, connection, command, true);
+      return CommandRoundTrip.execute(binding, connection, command, true);
     }
   }
 
-  private record Once(ConnectionProvider provider, Binding binding) implements CommandExecutor {
+  private record SingleAttempt(ConnectionProvider provider, Binding binding) implements CommandExecutor {
     @Override
     public <T> T executeCommand(CommandObject<T> command) {
       try (Connection connection = provider.getConnection(command.getArguments())) {
-        return Exchange.execute(binding, connection, command, true);
+        return CommandRoundTrip.execute(binding, connection, command, true);
       }
     }
 
@@ -74,7 +74,7 @@ final class RecordingExecutor implements CommandExecutor {
 
   @Override
   public <T> T executeCommand(CommandObject<T> command) {
-    Words words = new JedisWords(command.getArguments());
+    CommandWords words = new JedisWords(command.getArguments());
     binding.beside().check(words);
     Commands.Kind kind = Commands.classify(words);
     if (kind == Commands.Kind.OTHER) {
@@ -90,16 +90,16 @@ final class RecordingExecutor implements CommandExecutor {
     WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
     try {
       ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding, false) : null;
-      return recording.executeCommand(new Exchange.Recorded<>(command, call, read));
+      return recording.executeCommand(new CommandRoundTrip.RecordedCommand<>(command, call, read));
     } catch (RuntimeException | Error error) {
-      Exchange.failed(call, error);
+      CommandRoundTrip.failed(call, error);
       throw error;
     }
   }
 
-  private <T> T unrecorded(CommandObject<T> command, Words words) {
+  private <T> T unrecorded(CommandObject<T> command, CommandWords words) {
     return binding.beside().concerns(words)
-        ? recording.executeCommand(new Exchange.Recorded<>(command, null, null))
+        ? recording.executeCommand(new CommandRoundTrip.RecordedCommand<>(command, null, null))
         : plain.executeCommand(command);
   }
 

@@ -27,7 +27,7 @@ final class RecordingJedis extends UnifiedJedis {
   private final Binding binding;
 
   private RecordingJedis(UnifiedJedis plain, CommandExecutor executor, JedisArrivals arrivals, Binding binding) {
-    super(executor, new Iterated(arrivals, executor), RedisProtocol.RESP3, plain.getCache());
+    super(executor, new IterationConnections(arrivals, executor), RedisProtocol.RESP3, plain.getCache());
     this.plain = plain;
     this.arrivals = arrivals;
     this.binding = binding;
@@ -40,7 +40,7 @@ final class RecordingJedis extends UnifiedJedis {
     }
     UnifiedJedis plain = client instanceof RecordingJedis wrapped ? wrapped.plain() : client;
     Target target = JedisTargets.of(plain);
-    Binding binding = Wrapping.bind(target, options);
+    Binding binding = ClientWrapper.bind(target, options);
     RecordingJedis wrapped = of(plain, binding);
     binding.marker().use(wrapped);
     if (!target.moves()) { // else it is asked for again anyway
@@ -102,7 +102,7 @@ final class RecordingJedis extends UnifiedJedis {
   }
 
   /** The client's connections, but for iterations: these take one by themselves, and here each batch is a command (SHIM-44). */
-  private record Iterated(ConnectionProvider plain, CommandExecutor executor) implements ConnectionProvider {
+  private record IterationConnections(ConnectionProvider plain, CommandExecutor executor) implements ConnectionProvider {
     @Override
     public Connection getConnection() {
       return plain.getConnection();

@@ -18,12 +18,12 @@ import redis.clients.jedis.util.IOUtils;
  * command that may write.
  */
 public final class RecordingPipeline extends AbstractPipeline {
-  private record Queued(Words command, boolean writes, ReadCall read, Response<?> response) {}
+  private record QueuedCommand(CommandWords command, boolean writes, ReadCall read, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
-  private final Queue<Queued> queued = new ArrayDeque<>();
-  private final List<Words> unsent = new ArrayList<>(); // the first read that may have to wait, and what follows it
+  private final Queue<QueuedCommand> queued = new ArrayDeque<>();
+  private final List<CommandWords> unsent = new ArrayList<>(); // the first read that may have to wait, and what follows it
   private final List<Response<?>> settled = new ArrayList<>(); // what was sent before a read that had to wait
   private WriteCall write;
   private final ReadCalls reads = new ReadCalls();
@@ -38,7 +38,7 @@ public final class RecordingPipeline extends AbstractPipeline {
 
   @Override
   protected <T> Response<T> appendCommand(CommandObject<T> command) {
-    Words words = new JedisWords(command.getArguments());
+    CommandWords words = new JedisWords(command.getArguments());
     binding.beside().check(words);
     Commands.Kind kind = Commands.classify(words);
     boolean writes = kind.mayWrite();
@@ -55,7 +55,7 @@ public final class RecordingPipeline extends AbstractPipeline {
     }
     boolean mayRead = Commands.mayRead(kind, words);
     ReadCall read = mayRead ? reads.of(binding, kind == Commands.Kind.READ) : null;
-    Words wire = binding.beside().wire(words, write);
+    CommandWords wire = binding.beside().wire(words, write);
     boolean mayWait = mayRead && (binding.waits() || (read != null && read.mayWait(true)));
     if (mayWait || !unsent.isEmpty()) {
       unsent.add(wire);
@@ -64,7 +64,7 @@ public final class RecordingPipeline extends AbstractPipeline {
       hasSentReads |= mayRead;
     }
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(words, writes, read, response));
+    queued.add(new QueuedCommand(words, writes, read, response));
     return response;
   }
 
@@ -97,12 +97,12 @@ public final class RecordingPipeline extends AbstractPipeline {
       connection.sendCommand(Reads.question());
     }
     List<Object> replies = connection.getMany(count);
-    Object answer = isAsked ? Exchange.hear(connection) : null;
+    Object answer = isAsked ? CommandRoundTrip.hear(connection) : null;
     for (Object reply : replies) {
-      Queued each = queued.remove();
+      QueuedCommand each = queued.remove();
       Object shown = each.writes()
-          ? Exchange.shownByWrite(binding, write, each.command(), reply)
-          : Exchange.shown(binding, reads.takerOf(each.read()), each.command(), reply);
+          ? CommandRoundTrip.shownByWrite(binding, write, each.command(), reply)
+          : CommandRoundTrip.shown(binding, reads.takerOf(each.read()), each.command(), reply);
       each.response().set(shown);
       tell(each, reply, shown);
       settled.add(each.response());
@@ -117,7 +117,7 @@ public final class RecordingPipeline extends AbstractPipeline {
   }
 
   /** A recorded history is told of a command and its reply. */
-  private void tell(Queued each, Object reply, Object shown) {
+  private void tell(QueuedCommand each, Object reply, Object shown) {
     if (each.writes() && write != null) {
       write.says(each.command(), reply);
     }
@@ -172,7 +172,7 @@ public final class RecordingPipeline extends AbstractPipeline {
     } catch (RuntimeException | Error error) {
       if (written != null) {
         written.broke();
-        Exchange.failed(written, error);
+        CommandRoundTrip.failed(written, error);
       }
       throw error;
     } finally {

@@ -21,12 +21,12 @@ import redis.clients.jedis.util.IOUtils;
  * before MULTI.
  */
 public final class RecordingTransaction extends AbstractTransaction {
-  private record Queued(
-      Words command, boolean writes, ReadCall read, Words wire, Response<?> response) {}
+  private record QueuedCommand(
+      CommandWords command, boolean writes, ReadCall read, CommandWords wire, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
-  private final Queue<Queued> queued = new ArrayDeque<>();
+  private final Queue<QueuedCommand> queued = new ArrayDeque<>();
   private WriteCall write;
   private final ReadCalls reads = new ReadCalls();
   private boolean broken;
@@ -71,7 +71,7 @@ public final class RecordingTransaction extends AbstractTransaction {
 
   @Override
   protected <T> Response<T> appendCommand(CommandObject<T> command) {
-    Words words = new JedisWords(command.getArguments());
+    CommandWords words = new JedisWords(command.getArguments());
     binding.beside().check(words);
     if (!inMulti) {
       return atOnce(command, words);
@@ -89,29 +89,29 @@ public final class RecordingTransaction extends AbstractTransaction {
     }
     ReadCall read = Commands.mayRead(kind, words) ? reads.of(binding, kind == Commands.Kind.READ) : null;
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(words, writes, read, binding.beside().wire(words, write), response));
+    queued.add(new QueuedCommand(words, writes, read, binding.beside().wire(words, write), response));
     return response;
   }
 
   /** A command between WATCH and MULTI is executed at once. */
-  private <T> Response<T> atOnce(CommandObject<T> command, Words words) {
+  private <T> Response<T> atOnce(CommandObject<T> command, CommandWords words) {
     Commands.Kind kind = Commands.classify(words);
     try {
       if (kind == Commands.Kind.READ) {
         return Response.of(JedisReads.read(
-            binding, command, words, sent -> Exchange.execute(binding, connection, sent, false)));
+            binding, command, words, sent -> CommandRoundTrip.execute(binding, connection, sent, false)));
       }
       if (kind == Commands.Kind.OTHER || !binding.records()) {
         CommandObject<T> sent =
-            binding.beside().concerns(words) ? new Exchange.Recorded<>(command, null, null) : command;
-        return Response.of(Exchange.execute(binding, connection, sent, false));
+            binding.beside().concerns(words) ? new CommandRoundTrip.RecordedCommand<>(command, null, null) : command;
+        return Response.of(CommandRoundTrip.execute(binding, connection, sent, false));
       }
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
       try {
         ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding, false) : null;
-        return Response.of(Exchange.execute(binding, connection, new Exchange.Recorded<>(command, call, read), false));
+        return Response.of(CommandRoundTrip.execute(binding, connection, new CommandRoundTrip.RecordedCommand<>(command, call, read), false));
       } catch (RuntimeException | Error error) {
-        Exchange.failed(call, error);
+        CommandRoundTrip.failed(call, error);
         throw error;
       }
     } catch (JedisDataException error) {
@@ -148,7 +148,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       queuedReplies = send(written);
     } catch (RuntimeException | Error error) { // there was no EXEC yet: nothing was done where MULTI was
       if (written != null) {
-        Exchange.failed(written, error);
+        CommandRoundTrip.failed(written, error);
       }
       throw error;
     }
@@ -161,13 +161,13 @@ public final class RecordingTransaction extends AbstractTransaction {
           .map(Exception.class::cast)
           .forEach(error::addSuppressed);
       if (written != null) {
-        Exchange.failed(written, error);
+        CommandRoundTrip.failed(written, error);
       }
       throw error;
     } catch (RuntimeException | Error error) {
       if (written != null) {
         written.broke();
-        Exchange.failed(written, error);
+        CommandRoundTrip.failed(written, error);
       }
       throw error;
     }
@@ -205,7 +205,7 @@ public final class RecordingTransaction extends AbstractTransaction {
     try {
       queued.forEach(each -> connection.sendCommand(JedisWords.arguments(each.wire())));
       List<Object> replies = new ArrayList<>(1 + queued.size());
-      replies.add(Exchange.one(connection, false));
+      replies.add(CommandRoundTrip.one(connection, false));
       isOpen = !(replies.get(0) instanceof JedisDataException);
       replies.addAll(connection.getMany(queued.size()));
       return replies;
@@ -226,8 +226,8 @@ public final class RecordingTransaction extends AbstractTransaction {
     if (asks) {
       connection.sendCommand(Reads.question());
     }
-    Object reply = Exchange.one(connection, false);
-    Object answer = asks ? Exchange.hear(connection) : null;
+    Object reply = CommandRoundTrip.one(connection, false);
+    Object answer = asks ? CommandRoundTrip.hear(connection) : null;
     if (written != null) {
       written.answered(answer);
     }
@@ -243,10 +243,10 @@ public final class RecordingTransaction extends AbstractTransaction {
   private List<Response<?>> answered(List<Object> raw) {
     List<Response<?>> responses = new ArrayList<>(raw.size());
     for (Object each : raw) {
-      Queued next = queued.remove();
+      QueuedCommand next = queued.remove();
       Object shown = next.writes()
-          ? Exchange.shownByWrite(binding, write, next.command(), each)
-          : Exchange.shown(binding, reads.takerOf(next.read()), next.command(), each);
+          ? CommandRoundTrip.shownByWrite(binding, write, next.command(), each)
+          : CommandRoundTrip.shown(binding, reads.takerOf(next.read()), next.command(), each);
       next.response().set(shown);
       if (next.writes() && write != null) {
         write.says(next.command(), each);
@@ -267,7 +267,7 @@ public final class RecordingTransaction extends AbstractTransaction {
     try {
       connection.sendCommand(Protocol.Command.MULTI); // nothing was sent yet: what is lost or refused shows as in Jedis
       connection.sendCommand(Protocol.Command.DISCARD);
-      Exchange.one(connection, false);
+      CommandRoundTrip.one(connection, false);
       return connection.getStatusCodeReply();
     } catch (JedisConnectionException error) {
       broken = true;

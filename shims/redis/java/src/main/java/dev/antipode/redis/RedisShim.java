@@ -93,7 +93,7 @@ public final class RedisShim extends Shim {
         .distinct()
         .sorted()
         .toList();
-    Seen seen;
+    ServerState seen;
     try {
       seen = session.look(epochs, marksKey());
     } catch (ServerError error) {

@@ -251,8 +251,8 @@ final class Session implements AutoCloseable {
    *
    * @throws ServerError where the server refuses to say where it is
    */
-  Seen look(List<String> epochs, String key) throws IOException, ServerError {
-    Seen seen = null;
+  ServerState look(List<String> epochs, String key) throws IOException, ServerError {
+    ServerState seen = null;
     for (int round = 0; round < AGAIN; round++) {
       seen = lookOnce(epochs, key);
       String now = seen.replication().epoch();
@@ -265,10 +265,10 @@ final class Session implements AutoCloseable {
     return seen;
   }
 
-  private Seen lookOnce(List<String> epochs, String key) throws IOException, ServerError {
+  private ServerState lookOnce(List<String> epochs, String key) throws IOException, ServerError {
     List<String> foreign = epochs.stream().filter(epoch -> !epoch.equals(history)).toList();
     if (foreign.isEmpty()) {
-      return Seen.of(parse(ask(QUESTION).get(0)).withoutBefore(), Map.of());
+      return ServerState.of(parse(ask(QUESTION).get(0)).withoutBefore(), Map.of());
     }
     List<String> fields = new ArrayList<>(List.of(history.isEmpty() ? "-" : history));
     fields.addAll(foreign);
@@ -282,7 +282,7 @@ final class Session implements AutoCloseable {
     if (answers.get(3) instanceof List<?> whole) {
       Replication replication = parse(whole.get(0));
       if (whole.get(1) instanceof List<?> values) {
-        return Seen.of(replication, marks(fields, values));
+        return ServerState.of(replication, marks(fields, values));
       }
       refused = whole.get(1);
     }
@@ -295,7 +295,7 @@ final class Session implements AutoCloseable {
     return withoutMarks(error);
   }
 
-  private Seen withoutMarks(ServerError refused) throws IOException, ServerError {
+  private ServerState withoutMarks(ServerError refused) throws IOException, ServerError {
     Object whole = ask(MULTI, QUESTION, Resp.pack("INFO", "persistence"), EXEC).get(3);
     if (!(whole instanceof List<?> values)) {
       throw whole instanceof ServerError error ? error : new ServerError("EXEC answered nothing");
@@ -303,7 +303,7 @@ final class Session implements AutoCloseable {
     if (values.get(1) instanceof byte[] octets && Replication.text(octets).contains("\nloading:1")) {
       throw new ServerError("LOADING its data are being replaced");
     }
-    return new Seen(parse(values.get(0)), Map.of(), "its marks cannot be read (" + refused.getMessage() + ")");
+    return new ServerState(parse(values.get(0)), Map.of(), "its marks cannot be read (" + refused.getMessage() + ")");
   }
 
   /** Where the server is; throws where it refuses to say. */

@@ -29,7 +29,7 @@ import javax.net.ssl.SSLSocketFactory;
  * @param place the name and port of one server, not resolved; null where they are not known
  */
 record Target(
-    String address, Dial dial, Identity identity, int database, Naming naming, InetSocketAddress place) {
+    String address, Dial dial, Identity identity, int database, ServerNaming naming, InetSocketAddress place) {
   static final int DEFAULT_PORT = 6379;
 
   /** One server, wherever it is. */
@@ -38,12 +38,12 @@ record Target(
   }
 
   /** The servers of a role. */
-  Target(String address, Dial dial, Identity identity, int database, Naming naming) {
+  Target(String address, Dial dial, Identity identity, int database, ServerNaming naming) {
     this(address, dial, identity, database, naming, null);
   }
 
   /** Names the servers of a role: Sentinels do. */
-  interface Naming {
+  interface ServerNaming {
     /** The servers that have it now; throws where nobody says so within the time. */
     List<Target> servers(int timeoutMillis) throws IOException;
   }

@@ -21,17 +21,17 @@ final class WriteCall {
   private Object answer; // to the question behind the write: octets, or the server's error
   private final Reading reading = Reading.current(); // as it was issued: futures end on other threads
   private Lineage beside; // what rested beside values that the command answered with (a GETSET, a GETDEL)
-  private final NotedChanges notes; // null where no history is recorded
+  private final WriteChanges notes; // null where no history is recorded
 
   WriteCall(Binding binding, boolean certain) {
     this.binding = binding;
     this.certain = certain;
     this.write = binding.store().begin();
-    this.notes = NotedChanges.of(write.noted());
+    this.notes = WriteChanges.of(write.noted());
   }
 
   /** The write is this command, or has it among others, which other scopes may have issued (SCOPE-24). */
-  WriteCall with(Words command) {
+  WriteCall with(CommandWords command) {
     write.joinScope();
     markOther(Reading.current());
     if (notes != null) {
@@ -58,7 +58,7 @@ final class WriteCall {
   }
 
   /** The next of its commands was answered so, as the reply came: octets, a number, a list, null, or an error. */
-  void says(Words command, Object reply) {
+  void says(CommandWords command, Object reply) {
     if (notes != null) {
       notes.says(command, reply);
     }

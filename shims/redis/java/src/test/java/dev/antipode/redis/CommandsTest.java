@@ -18,6 +18,6 @@ class CommandsTest {
   })
   void formsAreToldApart(String text, Commands.Kind kind) {
     Object[] words = text.split(" ");
-    assertThat(Commands.classify(Words.of(words))).isEqualTo(kind);
+    assertThat(Commands.classify(CommandWords.of(words))).isEqualTo(kind);
   }
 }

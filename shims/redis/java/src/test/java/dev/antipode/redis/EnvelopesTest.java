@@ -47,7 +47,7 @@ class EnvelopesTest extends WithClients {
 
   /** What rests with a stored value, which is this one. */
   private String beside(String key, String value) {
-    Envelope.Opened opened = Envelope.open(stored(key));
+    Envelope.OpenedEnvelope opened = Envelope.open(stored(key));
     assertThat(opened.fault()).isEmpty();
     assertThat(opened.value()).isEqualTo(octets(value));
     return opened.text();

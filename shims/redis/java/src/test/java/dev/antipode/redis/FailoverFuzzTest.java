@@ -90,11 +90,11 @@ class FailoverFuzzTest {
     }
 
     @Override
-    public Shown shows(String server, String key, String value) {
+    public ValueCheck shows(String server, String key, String value) {
       try {
-        return value.equals(plain.get(server).get(key)) ? Shown.YES : Shown.NO;
+        return value.equals(plain.get(server).get(key)) ? ValueCheck.YES : ValueCheck.NO;
       } catch (JedisException error) {
-        return Shown.UNKNOWN;
+        return ValueCheck.UNKNOWN;
       }
     }
 

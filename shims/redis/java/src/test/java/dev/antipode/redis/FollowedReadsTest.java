@@ -9,7 +9,7 @@ import dev.antipode.Rest;
 import dev.antipode.StoreOptions;
 import dev.antipode.internal.diagnostics.dryrun.Records;
 import dev.antipode.lab.Repository;
-import dev.antipode.testing.Recorded;
+import dev.antipode.testing.DryRunRecording;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
@@ -40,7 +40,7 @@ class FollowedReadsTest extends WithServers {
   @TempDir
   Path folder;
 
-  private Recorded recorded;
+  private DryRunRecording recorded;
   private RedisClient lettuce;
 
   @BeforeEach
@@ -50,7 +50,7 @@ class FollowedReadsTest extends WithServers {
     while (replica.dbSize() > 1) { // it has what the tests before wrote, but for the marks
       assertThat(System.nanoTime()).isLessThan(deadline);
     }
-    recorded = new Recorded(folder);
+    recorded = new DryRunRecording(folder);
   }
 
   @AfterEach

@@ -22,13 +22,13 @@ class JudgingTest {
     return new Replication(false, HERE, offset, before, beforeEnd, true, true, true);
   }
 
-  private static Visibility judge(String epoch, long counter, Seen seen) {
+  private static Visibility judge(String epoch, long counter, ServerState seen) {
     return seen.judge(WriteId.position("s", epoch, counter));
   }
 
   @Test
   void currentEpochByItsOffset_EPOCH_9() {
-    Seen seen = Seen.of(at(100, "", 0), Map.of());
+    ServerState seen = ServerState.of(at(100, "", 0), Map.of());
     assertThat(judge(HERE, 100, seen).isVisible()).isTrue();
     Visibility behind = judge(HERE, 101, seen);
     assertThat(behind.isVisible() || behind.isUnproven() || behind.unknownEpoch()).isFalse();
@@ -37,7 +37,7 @@ class JudgingTest {
 
   @Test
   void otherEpochsByMarksOrTheHistoryBefore_EPOCH_10() {
-    Seen seen = Seen.of(at(100, OLD, 51), Map.of("cccccccccccccccc", 30L));
+    ServerState seen = ServerState.of(at(100, OLD, 51), Map.of("cccccccccccccccc", 30L));
     assertThat(judge(OLD, 50, seen).isVisible()).isTrue();
     assertThat(judge(OLD, 51, seen).isVisible()).isFalse();
     assertThat(judge("cccccccccccccccc", 30, seen).isVisible()).isTrue();
@@ -46,8 +46,8 @@ class JudgingTest {
 
   @Test
   void endedOnlyWithAMarkOfTheOwnEpoch_EPOCH_11() {
-    assertThat(judge(OLD, 51, Seen.of(at(100, "", 0), Map.of(OLD, 50L))).isUnproven()).isFalse();
-    Visibility ended = judge(OLD, 51, Seen.of(at(100, "", 0), Map.of(OLD, 50L, HERE, 60L)));
+    assertThat(judge(OLD, 51, ServerState.of(at(100, "", 0), Map.of(OLD, 50L))).isUnproven()).isFalse();
+    Visibility ended = judge(OLD, 51, ServerState.of(at(100, "", 0), Map.of(OLD, 50L, HERE, 60L)));
     assertThat(ended.isUnproven()).isTrue();
     assertThat(ended.reason()).contains("bbbb… has ended there at 50, wanted 51: it may be lost");
     assertThat(ended.kind()).isEqualTo(UnprovenKind.HISTORY);
@@ -55,21 +55,21 @@ class JudgingTest {
 
   @Test
   void unknownEpochsAreNotYet_EPOCH_12() {
-    Visibility answer = judge(OLD, 1, Seen.of(at(100, "", 0), Map.of(HERE, 60L)));
+    Visibility answer = judge(OLD, 1, ServerState.of(at(100, "", 0), Map.of(HERE, 60L)));
     assertThat(answer.unknownEpoch()).isTrue();
     assertThat(answer.isUnproven()).isFalse();
   }
 
   @Test
   void numbersOfOtherEpochsAreNeverCompared_EPOCH_14() {
-    assertThat(judge(OLD, 1, Seen.of(at(Long.MAX_VALUE, "", 0), Map.of())).isVisible()).isFalse();
+    assertThat(judge(OLD, 1, ServerState.of(at(Long.MAX_VALUE, "", 0), Map.of())).isVisible()).isFalse();
   }
 
   @Test
   void epochsHaveNoOrder_EPOCH_8() {
     // Neither a name that sorts before the server's own nor one that sorts behind it says anything of the other.
     for (String other : new String[] {"0000000000000000", "ffffffffffffffff", HERE.toUpperCase(), HERE.substring(1)}) {
-      Visibility answer = judge(other, 1, Seen.of(at(100, "", 0), Map.of()));
+      Visibility answer = judge(other, 1, ServerState.of(at(100, "", 0), Map.of()));
       assertThat(answer.isVisible()).as(other).isFalse();
       assertThat(answer.unknownEpoch()).as(other).isTrue();
     }
@@ -85,14 +85,14 @@ class JudgingTest {
   @Test
   void aSettledEpochIsAllThere_EPOCH_24() {
     byte[] settled = "18446744073709551615 7".getBytes(StandardCharsets.US_ASCII);
-    Seen seen = Seen.of(at(100, "", 0), Map.of(OLD, Marks.positionOf(settled)));
+    ServerState seen = ServerState.of(at(100, "", 0), Map.of(OLD, Marks.positionOf(settled)));
     assertThat(judge(OLD, -1, seen).isVisible()).isTrue();
     assertThat(judge(OLD, Long.MAX_VALUE, seen).isVisible()).isTrue();
   }
 
   @Test
   void objectsAreNoPositions() {
-    Seen seen = Seen.of(at(100, "", 0), Map.of());
+    ServerState seen = ServerState.of(at(100, "", 0), Map.of());
     assertThat(seen.judge(new WriteId("s", "k", new Ordered("", 1))).isUnproven()).isTrue();
   }
 
@@ -130,8 +130,8 @@ class JudgingTest {
   void theHistoryBeforeIsBelievedWhileThereIsABacklog_EPOCH_33() {
     String said = "role:master\r\nmaster_replid:%s\r\nmaster_replid2:%s\r\nmaster_repl_offset:50\r\n"
         .formatted(HERE, OLD) + "second_repl_offset:51\r\nrepl_backlog_active:%d\r\n";
-    assertThat(judge(OLD, 50, Seen.of(Replication.parse(said.formatted(1)), Map.of())).isVisible()).isTrue();
-    assertThat(judge(OLD, 50, Seen.of(Replication.parse(said.formatted(0)), Map.of())).isVisible()).isFalse();
-    assertThat(Seen.of(Replication.parse(said.formatted(0)), Map.of()).proved()).doesNotContainKey(OLD);
+    assertThat(judge(OLD, 50, ServerState.of(Replication.parse(said.formatted(1)), Map.of())).isVisible()).isTrue();
+    assertThat(judge(OLD, 50, ServerState.of(Replication.parse(said.formatted(0)), Map.of())).isVisible()).isFalse();
+    assertThat(ServerState.of(Replication.parse(said.formatted(0)), Map.of()).proved()).doesNotContainKey(OLD);
   }
 }

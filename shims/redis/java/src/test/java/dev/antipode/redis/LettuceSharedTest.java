@@ -199,7 +199,7 @@ class LettuceSharedTest extends WithLettuce {
       try (LineageScope scope = Antipode.scope()) {
         LettuceTransaction<String, String> over = new LettuceTransaction<>(posts.binding(), posts.line(), null);
         over.dropped(mayHaveHappened);
-        over.writes(Commands.Kind.WRITE, Words.of("SET", "k", "v"));
+        over.writes(Commands.Kind.WRITE, CommandWords.of("SET", "k", "v"));
         assertThat(scope.pending()).hasSize(1).allMatch(PendingWrite::isUnknown);
       }
     }

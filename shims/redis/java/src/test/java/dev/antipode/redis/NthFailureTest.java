@@ -83,7 +83,7 @@ class NthFailureTest {
     List<String> words =
         new ArrayList<>(List.of(servers.url("a"), servers.url("b1"), function, kind, form, start));
     words.addAll(List.of(numbers));
-    CallFaults.Ended ended = CallFaults.run(folder, seconds, LackingProcess.class, words.toArray(String[]::new));
+    CallFaults.EndedProcess ended = CallFaults.run(folder, seconds, LackingProcess.class, words.toArray(String[]::new));
     assertThat(ended.exit()).as(words + " " + ended.said()).isEqualTo(0);
     String last = ended.said().lines().reduce((before, line) -> line).orElseThrow();
     assertThat(last).startsWith("whole ");

@@ -144,7 +144,7 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
   }
 
   @Override
-  public void transaction(InTransaction work) {
+  public void transaction(TransactionBody work) {
     try (TestClient.Transaction transaction = wrapped.get(primary()).transaction()) {
       Opened opened = new Opened(transaction);
       work.run(opened);

@@ -14,12 +14,12 @@ import java.util.concurrent.atomic.LongAdder;
 /** What dry-run's summaries count: plain numbers that only grow, so that counting costs a look-up (REC-16). */
 public final class Counts {
   private static final int MOST = 10_000;
-  private static final Counted REQUESTS = new Counted("requests", "", "");
-  private static final Counted MESSAGES = new Counted("messages", "", "");
-  private static final Counted ENFORCED = new Counted("enforced_barriers", "", "");
-  private static final Comparator<Counted> IN_ORDER =
-      Comparator.comparing(Counted::what).thenComparing(Counted::site).thenComparing(Counted::store);
-  private static final Map<Counted, LongAdder> COUNTS = new ConcurrentHashMap<>();
+  private static final CounterKey REQUESTS = new CounterKey("requests", "", "");
+  private static final CounterKey MESSAGES = new CounterKey("messages", "", "");
+  private static final CounterKey ENFORCED = new CounterKey("enforced_barriers", "", "");
+  private static final Comparator<CounterKey> IN_ORDER =
+      Comparator.comparing(CounterKey::what).thenComparing(CounterKey::site).thenComparing(CounterKey::store);
+  private static final Map<CounterKey, LongAdder> COUNTS = new ConcurrentHashMap<>();
 
   private Counts() {}
 
@@ -30,11 +30,11 @@ public final class Counts {
    * @param site empty where that does not belong to it
    * @param store likewise
    */
-  public record Counted(String what, String site, String store) {}
+  public record CounterKey(String what, String site, String store) {}
 
   /** One more. Past so many different ones new ones are counted without their site. */
   public static void add(String what, String site, String store) {
-    add(new Counted(what, site, store));
+    add(new CounterKey(what, site, store));
   }
 
   /** A scope was opened: a request's and a message's are counted. */
@@ -51,11 +51,11 @@ public final class Counts {
     add(ENFORCED);
   }
 
-  private static void add(Counted counted) {
+  private static void add(CounterKey counted) {
     LongAdder count = COUNTS.get(counted);
     if (count == null) {
       if (COUNTS.size() >= MOST && !counted.site().isEmpty()) {
-        add(new Counted(counted.what(), "", counted.store()));
+        add(new CounterKey(counted.what(), "", counted.store()));
         return;
       }
       count = COUNTS.computeIfAbsent(counted, first -> new LongAdder());
@@ -64,8 +64,8 @@ public final class Counts {
   }
 
   /** Every count as it is now. */
-  public static Map<Counted, Long> snapshot() {
-    Map<Counted, Long> now = new HashMap<>();
+  public static Map<CounterKey, Long> snapshot() {
+    Map<CounterKey, Long> now = new HashMap<>();
     COUNTS.forEach((counted, count) -> now.put(counted, count.sum()));
     return now;
   }
@@ -79,11 +79,11 @@ public final class Counts {
   }
 
   /** What was counted between two snapshots, as summaries have it. */
-  static List<Map<String, Object>> between(Map<Counted, Long> before, Map<Counted, Long> now) {
-    TreeSet<Counted> all = new TreeSet<>(IN_ORDER);
+  static List<Map<String, Object>> between(Map<CounterKey, Long> before, Map<CounterKey, Long> now) {
+    TreeSet<CounterKey> all = new TreeSet<>(IN_ORDER);
     all.addAll(now.keySet());
     List<Map<String, Object>> counts = new ArrayList<>();
-    for (Counted counted : all) {
+    for (CounterKey counted : all) {
       long more = now.get(counted) - before.getOrDefault(counted, 0L);
       if (more != 0) {
         Map<String, Object> count = new LinkedHashMap<>();

@@ -9,9 +9,9 @@ import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.internal.base.ProcessSettings;
 import dev.antipode.internal.diagnostics.telemetry.Telemetry;
-import dev.antipode.internal.engine.BarrierLooks;
+import dev.antipode.internal.engine.BarrierObservation;
 import dev.antipode.internal.engine.FollowedWrite;
-import dev.antipode.internal.engine.Following;
+import dev.antipode.internal.engine.FollowRegistry;
 import dev.antipode.observer.ObservedStore;
 import dev.antipode.observer.ReadObserver;
 import dev.antipode.observer.ReadReply;
@@ -44,14 +44,14 @@ public final class FollowedRead implements ReadObserver {
   private final Map<String, Object> head;
   private final Span span;
   private final String site;
-  private final BarrierLooks looks; // of the last barrier in its scope; null where there is none
+  private final BarrierObservation looks; // of the last barrier in its scope; null where there is none
   private Callable<Boolean> differs; // reads again: whether the result is another one now; null where it is not repeated
   // The entry that the value itself is older than, and the value's version; null where it is not.
   private WriteId wanted;
   private Ordered seen;
 
   private FollowedRead(
-      ObservedStore store, List<WriteId> ids, Map<String, Object> head, Span span, String site, BarrierLooks looks) {
+      ObservedStore store, List<WriteId> ids, Map<String, Object> head, Span span, String site, BarrierObservation looks) {
     this.looks = looks;
     this.store = store;
     this.ids = ids;
@@ -109,7 +109,7 @@ public final class FollowedRead implements ReadObserver {
     Map<String, Object> head = Records.head("behind");
     head.put("site", site);
     head.put("origin", Findings.origin(scope));
-    return new FollowedRead(store, ids, head, span, site, BarrierLooks.of(scope));
+    return new FollowedRead(store, ids, head, span, site, BarrierObservation.of(scope));
   }
 
   private static boolean isOf(WriteId id, Key key) {
@@ -138,7 +138,7 @@ public final class FollowedRead implements ReadObserver {
 
   private void end(Server server, Supplier<?> value, Callable<?> repeat, Map<Key, Version> versions) {
     List<WriteId> missing = ids.stream().filter(id -> !isShown(id, versions)).toList();
-    if (missing.stream().allMatch(id -> Following.holds(server, id))) {
+    if (missing.stream().allMatch(id -> FollowRegistry.holds(server, id))) {
       count("followed_reads");
       return;
     }
@@ -149,7 +149,7 @@ public final class FollowedRead implements ReadObserver {
       byte[] digest = Digests.of(value.get());
       differs = digest == null ? null : () -> isAnother(digest, repeat);
     }
-    if (Following.follow(server, missing, this::followed)) {
+    if (FollowRegistry.follow(server, missing, this::followed)) {
       count("followed_reads");
     }
   }

@@ -2,7 +2,7 @@ package dev.antipode.internal.diagnostics.dryrun;
 
 import dev.antipode.internal.base.HostName;
 import dev.antipode.internal.base.ProcessSettings;
-import dev.antipode.internal.engine.Following;
+import dev.antipode.internal.engine.FollowRegistry;
 import dev.antipode.shim.Setting;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.common.AttributesBuilder;
@@ -144,7 +144,7 @@ public final class Records {
    * all is flushed (REC-2).
    */
   public static void end() {
-    Following.giveUpAll();
+    FollowRegistry.giveUpAll();
     Repeats.giveUpAll();
     if (WRITER.isUsed()) {
       due(true).forEach(WRITER::put);

@@ -95,15 +95,15 @@ public final class Recorder {
 
   // What they tell
 
-  NotedWrite write(ObservedScope scope, ObservedStore store, Lineage lineage) {
+  WriteEvent write(ObservedScope scope, ObservedStore store, Lineage lineage) {
     notRead(store);
     Step step = begun(scope, lineage);
-    return step == null ? null : new NotedWrite(this, store, step);
+    return step == null ? null : new WriteEvent(this, store, step);
   }
 
-  NotedRead read(ObservedScope scope, ObservedStore store, Lineage lineage) {
+  ReadEvent read(ObservedScope scope, ObservedStore store, Lineage lineage) {
     Step step = begun(scope, lineage);
-    return step == null ? null : new NotedRead(this, store, step);
+    return step == null ? null : new ReadEvent(this, store, step);
   }
 
   private Step begun(ObservedScope scope, Lineage lineage) {

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.antipode.Antipode;
 import dev.antipode.Mode;
 import dev.antipode.Settings;
-import dev.antipode.internal.engine.Following;
+import dev.antipode.internal.engine.FollowRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -103,7 +103,7 @@ public final class Lines {
 
   /** Waits until nothing is followed any more. */
   public static void settled() {
-    until(() -> Following.count() == 0);
+    until(() -> FollowRegistry.count() == 0);
   }
 
   /** Waits for this, with a deadline. */

@@ -16,7 +16,7 @@ import dev.antipode.Reach;
 import dev.antipode.Reading;
 import dev.antipode.ScopeKind;
 import dev.antipode.Settings;
-import dev.antipode.internal.engine.Following;
+import dev.antipode.internal.engine.FollowRegistry;
 import dev.antipode.internal.store.Registry;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
@@ -159,9 +159,9 @@ public final class RecordsVectors {
       case "incomplete" -> LineageScope.current().markIncomplete(text(step, "reason"), "", name);
       case "call" -> Propagation.approve(name).close();
       case "wait" -> {
-        until(Following::allLookedAt);
+        until(FollowRegistry::allLookedAt);
         if (name.equals("followed")) {
-          until(() -> Following.count() == 0 && Repeats.nothingWaits());
+          until(() -> FollowRegistry.count() == 0 && Repeats.nothingWaits());
         }
       }
       case "exit" -> Records.end();

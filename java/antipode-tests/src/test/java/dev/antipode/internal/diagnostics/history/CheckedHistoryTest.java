@@ -96,7 +96,7 @@ class CheckedHistoryTest {
     MemoryClient writer = posts.client("a");
     MemoryClient reader = posts.client("b");
     try (LineageScope scope = Antipode.scope()) {
-      NotedRead other = Recorder.current().read(scope, Registry.current().need("posts"), scope.held());
+      ReadEvent other = Recorder.current().read(scope, Registry.current().need("posts"), scope.held());
       writer.set("1", "x");
       if (after) {
         reader.get("1");

@@ -37,7 +37,7 @@ public final class HistoryVectors {
   }
 
   private static void messages(JsonNode vector) {
-    MessageNames.Taken taken = MessageNames.take(Lineage.deserialize(vector.get("text").asText()));
+    MessageNames.NamedLineage taken = MessageNames.take(Lineage.deserialize(vector.get("text").asText()));
     List<String> wanted = new ArrayList<>();
     vector.get("messages").forEach(each -> wanted.add(each.asText()));
     assertThat(taken.messages()).isEqualTo(wanted);

@@ -18,7 +18,7 @@ import dev.antipode.internal.store.Registry;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.memory.ReadOnlyReplicaException;
-import dev.antipode.observer.Changed;
+import dev.antipode.observer.KeyChange;
 import dev.antipode.observer.Content;
 import dev.antipode.observer.ReadReply;
 import dev.antipode.propagation.Messages;
@@ -134,9 +134,9 @@ class RecorderTest {
   void whatOverlapsHasThreadsOfItsOwn() {
     MemoryClient client = posts.client("a");
     try (LineageScope scope = Antipode.scope()) {
-      NotedRead early = Recorder.current().read(scope, store(), scope.held());
+      ReadEvent early = Recorder.current().read(scope, store(), scope.held());
       client.set("1", "x");
-      NotedRead later = Recorder.current().read(scope, store(), scope.held());
+      ReadEvent later = Recorder.current().read(scope, store(), scope.held());
       later.returned(nothing(), null);
       early.returned(nothing(), null);
       early.returned(nothing(), null); // twice is once
@@ -278,10 +278,10 @@ class RecorderTest {
   void anErrorOfTheRecorderIsAGap() {
     posts.client("a");
     try (LineageScope scope = Antipode.scope()) {
-      NotedRead read = Recorder.current().read(scope, store(), scope.held());
+      ReadEvent read = Recorder.current().read(scope, store(), scope.held());
       read.returned(new ReadReply(null, List.of(new ReadValue(null, Content.UNKNOWN))), null);
       try (Write write = store().begin(Key.of("1"))) {
-        write.noted().changes(List.of(new Changed(null)));
+        write.noted().changes(List.of(new KeyChange(null)));
         write.record(new Ordered("", 7));
       }
       assertThat(scope.lineage().size()).isEqualTo(1);
@@ -411,7 +411,7 @@ class RecorderTest {
       text = Messages.outgoing(null);
     }
     assertThat(text.length()).isLessThanOrEqualTo(120);
-    MessageNames.Taken taken = MessageNames.take(Lineage.deserialize(text));
+    MessageNames.NamedLineage taken = MessageNames.take(Lineage.deserialize(text));
     assertThat(taken.messages()).hasSize(1);
     assertThat(lines.of("send").get(0).get("lineage").asText()).isEqualTo(taken.lineage().serialize());
   }
