@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from antipode.shim import both_ways
 from antipode.shim.both_ways import BlockingCall, Steps, run, run_async
 
 
@@ -76,27 +77,86 @@ def test_a_cancellation_is_raised_at_the_step_that_waits() -> None:
 
 def test_an_interrupt_between_two_steps_is_raised_at_the_step() -> None:
     """Else a connection would be given back while a reply is on its way."""
+    traced = {both_ways.run.__code__, both_ways._run.__code__}
+    for first in range(1000):
+        log: list[str] = []
+        seen = 0
+
+        def asks(log: list[str] = log) -> Steps[str]:
+            log.append("sent")
+            try:
+                reply: str = yield "reply"
+            except BaseException:
+                log.append("closed")
+                yield "closed"
+                raise
+            log.append("received")
+            return reply
+
+        def interrupt(frame: FrameType, event: str, _: Any, first: int = first) -> Any:
+            nonlocal seen
+            if frame.f_code not in traced:
+                return None
+            frame.f_trace_opcodes = True
+            if event == "opcode":
+                seen += 1
+                if seen == first + 1:
+                    raise KeyboardInterrupt
+            return interrupt
+
+        sys.settrace(interrupt)
+        try:
+            run(asks())
+        except KeyboardInterrupt:
+            assert log in ([], ["sent", "closed"], ["sent", "received"]), f"at opcode {first}: {log}"
+        else:
+            assert first > 20, "nothing was interrupted"
+            return
+        finally:
+            sys.settrace(None)
+    pytest.fail("it never comes to its end")
+
+
+class InterruptedTwice:
+    """Steps whose driver is interrupted, and once more while it looks what to do about that."""
+
+    def __init__(self, steps: Steps[Any]) -> None:
+        self._steps = steps
+        self.send, self.throw = steps.send, steps.throw
+        self._looks = 0
+
+    @property
+    def gi_frame(self) -> Any:
+        self._looks += 1
+        if self._looks == 1:
+            raise KeyboardInterrupt
+        return self._steps.gi_frame  # type: ignore[attr-defined]
+
+
+def test_a_second_interrupt_leaves_nothing_open() -> None:
     log: list[str] = []
 
-    def asks() -> Steps[str]:
+    def fails() -> None:
+        raise KeyboardInterrupt
+
+    def asks() -> Steps[None]:
         log.append("sent")
         try:
-            reply: str = yield "reply"
-            return reply
-        except KeyboardInterrupt:
-            log.append((yield "closed"))
+            yield BlockingCall(fails)
+        except BaseException:
+            log.append("closed")
+            yield "closed"
             raise
 
-    def interrupt(frame: FrameType, _event: str, _: Any) -> Any:
-        if frame.f_code is run.__code__ and log == ["sent"]:
-            raise KeyboardInterrupt
-        return interrupt
-
-    steps = asks()
-    sys.settrace(interrupt)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            run(steps)
-    finally:
-        sys.settrace(None)
+    kept = asks()  # as the traceback of the interrupt keeps it
+    with pytest.raises(KeyboardInterrupt):
+        run(InterruptedTwice(kept))  # type: ignore[arg-type]
     assert log == ["sent", "closed"]
+
+
+def test_a_client_s_own_stop_iteration_is_raised() -> None:
+    def asks() -> Steps[None]:
+        yield next(iter(()))
+
+    with pytest.raises(StopIteration):
+        run(asks())

@@ -14,9 +14,11 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Callable, Generator
-from typing import Any, TypeAlias, TypeVar
+from contextlib import suppress
+from typing import Any, Final, TypeAlias, TypeVar
 
 _T = TypeVar("_T")
+_MOST_STEPS_LEFT: Final = 20
 Steps: TypeAlias = Generator[Any, Any, _T]
 
 
@@ -30,7 +32,31 @@ class BlockingCall:
 
 
 def run(steps: Steps[_T]) -> _T:
-    """Do the steps of a blocking client; return their result. An interrupt between two is raised at the step, too."""
+    """Do the steps of a blocking client; return their result. An interrupt between two is raised at the step, too.
+
+    Steps that an interrupt leaves unfinished would leave their connection open with a reply on its way, and whoever
+    takes it next would read that reply for its own.
+    """
+    try:
+        return _run(steps)
+    except BaseException as raised:
+        _end(steps)
+        if isinstance(raised, RuntimeError) and isinstance(raised.__cause__, StopIteration):
+            raise raised.__cause__ from None  # a generator may not raise the client's own (PEP 479)
+        raise
+
+
+def _end(steps: Steps[Any]) -> None:
+    """Let steps clean up that a second interrupt left while they were told of the first."""
+    generator: Any = steps
+    for _ in range(_MOST_STEPS_LEFT):
+        if generator.gi_frame is None:
+            return
+        with suppress(BaseException):
+            steps.throw(GeneratorExit())
+
+
+def _run(steps: Steps[_T]) -> _T:
     generator: Any = steps
     answer: Any = None
     error: BaseException | None = None

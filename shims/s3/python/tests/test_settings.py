@@ -13,7 +13,7 @@ import antipode_s3
 import boto3
 import pytest
 from antipode import ConfigurationError, Lineage, Ordered, UnfitStoreError, Verdict, WriteId
-from antipode.shim.administration import Finding, Level, Wanted, administration_of
+from antipode.shim.administration import Finding, InitRequest, Level, administration_of
 from antipode_lab.stores.s3 import S3Store
 from antipode_s3 import S3Shim
 from antipode_s3.targets import target_of
@@ -73,6 +73,22 @@ def test_where_the_service_shall_start_it_is_unproven(s3_lab: S3Store, name: str
     result = antipode.barrier(lineage, timeout=30, on_timeout="proceed").stores[STORE]
     assert result.verdict is Verdict.UNPROVEN
     assert words in result.reason
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_deletion_without_versioning_is_incomplete(s3_lab: S3Store, many: bool) -> None:
+    """SHIM-16: the answer names no version and no marker, and the object is gone."""
+    bucket = f"plain-{next(_numbers)}"
+    client = s3_lab.new_client("a")
+    client.create_bucket(Bucket=bucket)
+    client.put_object(Bucket=bucket, Key="k", Body=b"v")
+    wrapped: Any = antipode_s3.wrap(client, STORE, bucket=bucket, on_unfit="unproven")
+    with antipode.scope() as opened:
+        if many:
+            wrapped.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "k"}]})
+        else:
+            wrapped.delete_object(Bucket=bucket, Key="k")
+        assert opened.lineage.incomplete == {STORE}
 
 
 @pytest.mark.parametrize("missing", [ALL[:2], ALL[2:4], ALL[:4]])
@@ -208,7 +224,7 @@ def test_doctor_finds_what_is_missing(s3_lab: S3Store) -> None:
 def test_init_prepares_a_bucket(s3_lab: S3Store) -> None:
     bucket = new_bucket(s3_lab, versioning=False)
     url = s3_lab.replica_url("a", bucket)
-    versioning, rights, replication = S3Shim.preparations(url, Wanted(STORE, "bob", {"to": "images-eu"}))
+    versioning, rights, replication = S3Shim.preparations(url, InitRequest(STORE, "bob", {"to": "images-eu"}))
     assert versioning.run is not None
     assert versioning.run() == "enabled"
     assert versioning.run() == "there already"
@@ -217,7 +233,7 @@ def test_init_prepares_a_bucket(s3_lab: S3Store) -> None:
     assert "arn:aws:s3:::images-eu" in replication.text
     assert not any("antipode-lab@" in step.text for step in (versioning, rights, replication))
     with pytest.raises(ConfigurationError):
-        S3Shim.preparations(url, Wanted(STORE, None, {"no such": "word"}))
+        S3Shim.preparations(url, InitRequest(STORE, None, {"no such": "word"}))
     assert S3Shim.epochs(url) == []
     with pytest.raises(ConfigurationError, match="no epochs"):
         S3Shim.settle(url, "e")

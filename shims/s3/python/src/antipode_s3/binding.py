@@ -29,6 +29,12 @@ class Binding(WrappedClient):
         assert isinstance(shim, S3Shim)
         return shim
 
+    @property
+    def is_versioned(self) -> bool:
+        """Return whether the bucket is known to keep what is overwritten or deleted."""
+        facts = self.facts
+        return facts.reached and not facts.unfit and "s3:GetBucketVersioning" not in facts.refused
+
     def next_counter(self, key: bytes, lineage: Lineage) -> tuple[int, bool]:
         """The version of the next write of a key (SHIM-26)."""
         return self.shim.next_counter(key, lineage)

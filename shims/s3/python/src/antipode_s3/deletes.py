@@ -24,7 +24,8 @@ def delete(client: Any, binding: Binding, operation: str, params: dict[str, Any]
     """DeleteObject."""
     write = binding.store.begin(key_of(params))
     answer = client._antipode_attempt(operation, params, partial(failed, write))
-    _record(write, for_good="VersionId" in params, version=answer.get("VersionId"), marker=answer.get("DeleteMarker"))
+    version, marker = answer.get("VersionId"), answer.get("DeleteMarker")
+    _record(binding, write, for_good="VersionId" in params, version=version, marker=marker)
     return answer
 
 
@@ -51,7 +52,7 @@ def delete_many(client: Any, binding: Binding, operation: str, params: dict[str,
         if found:
             told = found.pop(0) if len(found) > 1 else found[0]
             marker = bool(told.get("DeleteMarker"))
-            _record(write, for_good=bool(place[1]), version=told.get("DeleteMarkerVersionId"), marker=marker)
+            _record(binding, write, for_good=bool(place[1]), version=told.get("DeleteMarkerVersionId"), marker=marker)
         elif place in refused or (place[0], "") in refused:
             told = refused.get(place) or refused[place[0], ""]
             if told.get("Code") in _NOT_DONE:
@@ -70,12 +71,12 @@ def _made_marker(item: dict[str, Any]) -> bool:
     return not item.get("VersionId")
 
 
-def _record(write: Write, *, for_good: bool, version: str | None, marker: bool | None) -> None:
+def _record(binding: Binding, write: Write, *, for_good: bool, version: str | None, marker: bool | None) -> None:
     if for_good:
         write.record_incomplete("unversioned", _FOR_GOOD)
     elif version and version != "null":
         write.record(Opaque(version))
-    elif marker or version:
+    elif marker or version or not binding.is_versioned:
         write.record_incomplete("unversioned", _UNNAMED)
     else:
         write.abandon()  # MinIO makes no marker where the key has no version at all: nothing was changed

@@ -15,7 +15,8 @@ import org.springframework.beans.factory.config.BeanPostProcessor;
 final class ReceivingTemplates implements BeanPostProcessor {
   @Override
   public Object postProcessAfterInitialization(Object bean, String name) {
-    if (bean instanceof RabbitTemplate template && template.getConnectionFactory() instanceof SpringAmqp.RecordingFactory recording) {
+    if (bean instanceof RabbitTemplate template
+        && template.getConnectionFactory() instanceof SpringAmqp.RecordingFactory recording) {
       MessageScopes scopes = recording.antipodeScopes();
       template.addAfterReceivePostProcessors(message -> {
         LineageScope scope = LineageScope.current();

@@ -107,7 +107,8 @@ class OwnFaultTest {
   @ParameterizedTest
   @ValueSource(strings = {"read", "barrier", "unknown server"})
   void aThreadCannotBeStarted_BAR_61(String what, @TempDir Path folder) throws Exception {
-    CallFaults.EndedProcess ended = CallFaults.run(folder, 100, ThreadlessProcess.class, what, folder.resolve("records").toString());
+    CallFaults.EndedProcess ended = CallFaults.run(folder, 100, ThreadlessProcess.class, what,
+        folder.resolve("records").toString());
     assertThat(ended.exit()).as(ended.said()).isZero();
   }
 }

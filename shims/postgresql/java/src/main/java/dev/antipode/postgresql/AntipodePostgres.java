@@ -237,7 +237,8 @@ public final class AntipodePostgres {
     private void expect(List<Target> found) {
       String words = plain.getClass().getSimpleName();
       expected = store.expectServer(
-          options, words, this, client -> ((JoinedClient) client).found(), client -> ((JoinedClient) client).binding.leads().look());
+          options, words, this, client -> ((JoinedClient) client).found(),
+          client -> ((JoinedClient) client).binding.leads().look());
       expected.watchHeld(client -> ((JoinedClient) client).met.meetAll(((JoinedClient) client).held.all()));
       expected.found(found);
     }

@@ -35,7 +35,8 @@ final class LineagePlacement {
       return;
     }
     String statement = "SELECT set_config('antipode.lineage', " + Questions.quoted(text) + ", " + !alone + ")";
-    SQLException refused = (alone ? PositionQuery.ask(physical, statement) : PositionQuery.askWithin(physical, statement)).error();
+    SQLException refused =
+        (alone ? PositionQuery.ask(physical, statement) : PositionQuery.askWithin(physical, statement)).error();
     if (refused != null) {
       throw refused;
     }

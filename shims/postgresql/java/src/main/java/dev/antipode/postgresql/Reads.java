@@ -59,7 +59,8 @@ final class Reads {
   }
 
   private static Reads of(Flow flow, Kind kind, String sent, boolean isTold) {
-    boolean isFirst = kind == Kind.SESSION && PositionQuery.opensTransaction(flow.physical()); // behind it there may be a snapshot
+    // Behind it there may be a snapshot.
+    boolean isFirst = kind == Kind.SESSION && PositionQuery.opensTransaction(flow.physical());
     if (!isFirst && !kind.mayRead(sent)) {
       return null;
     }

@@ -70,7 +70,8 @@ final class RecordingExecutor extends Proxies.Handler {
         flow.steps().copies(operation);
       }
       return Proxies.of(
-          CopyOperation.class, operation, kind.mayWrite() ? new RunningStatement(operation, flow) : new CopyRows(operation, flow));
+          CopyOperation.class, operation,
+          kind.mayWrite() ? new RunningStatement(operation, flow) : new CopyRows(operation, flow));
     }
   }
 

@@ -109,7 +109,8 @@ public final class RecordingTransaction extends AbstractTransaction {
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
       try {
         ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding, false) : null;
-        return Response.of(CommandRoundTrip.execute(binding, connection, new CommandRoundTrip.RecordedCommand<>(command, call, read), false));
+        return Response.of(CommandRoundTrip.execute(
+            binding, connection, new CommandRoundTrip.RecordedCommand<>(command, call, read), false));
       } catch (RuntimeException | Error error) {
         CommandRoundTrip.failed(call, error);
         throw error;

@@ -19,7 +19,8 @@ final class VisibleReplyOutput<K, V, T> extends LettuceReply<K, V, T> {
    * @param found told what rested beside the values; null where the reply did not hold it
    */
   VisibleReplyOutput(
-      RedisCodec<K, V> codec, CommandOutput<K, V, T> wanted, CommandWords command, LineagePlacement beside, Consumer<Lineage> found) {
+      RedisCodec<K, V> codec, CommandOutput<K, V, T> wanted, CommandWords command, LineagePlacement beside,
+      Consumer<Lineage> found) {
     super(codec);
     this.wanted = wanted;
     this.command = command;
