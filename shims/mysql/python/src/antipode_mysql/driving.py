@@ -1,6 +1,6 @@
 """What the classes of all clients share: a statement with its question, and what follows from the answers.
 
-It is written once, as steps (`antipode.both_ways`).
+It is written once, as steps (`antipode.shim.both_ways`).
 """
 
 from __future__ import annotations

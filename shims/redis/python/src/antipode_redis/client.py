@@ -1,6 +1,6 @@
 """The wrapped sync and asyncio clients: redis-py's own, whose writes join the scope and whose reads can wait.
 
-The two are one text (`antipode.both_ways`). A cancelled write has an unknown outcome.
+The two are one text (`antipode.shim.both_ways`). A cancelled write has an unknown outcome.
 """
 
 from __future__ import annotations

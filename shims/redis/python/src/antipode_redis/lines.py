@@ -24,7 +24,7 @@ class Late(Exception):
 
 
 class Line:
-    """A blocking connection. What its methods return is a step (`antipode.both_ways`)."""
+    """A blocking connection. What its methods return is a step (`antipode.shim.both_ways`)."""
 
     given: Any = ServedConnection
     pause: Any = staticmethod(time.sleep)
