@@ -32,8 +32,8 @@ import java.util.function.Supplier;
 /**
  * A read that dry-run follows: was the server behind, and was what it returned stale (REC-6, REC-12 to REC-15).
  *
- * <p>A shim asks {@link #of} before it sends a read of a store in dry-run, and tells what it got by {@link #over}. Neither
- * throws, waits, or asks a server.
+ * <p>{@code Read} asks {@link #of} before a read of a store is sent in dry-run, and tells what it got by {@link #returned}.
+ * Neither throws, waits, or asks a server.
  */
 public final class FollowedRead implements ReadObserver {
   /** Entries of objects that one read is followed for, at most, where the shim does not know which keys it reads. */
