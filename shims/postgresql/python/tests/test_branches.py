@@ -10,7 +10,7 @@ import antipode_postgresql
 import psycopg
 import pytest
 from antipode import Lineage, UnfitStoreError
-from antipode._model.branch_ids import BRANCHES
+from antipode._model.branch_ids import BRANCHES, BranchId
 from antipode._model.errors import ConfigurationError
 from antipode._model.result import BarrierResult
 from antipode._store.branch_table import CLOSED
@@ -122,7 +122,7 @@ def test_without_the_table_it_is_told_at_once_what_makes_it(quiet_posts: Posts) 
     with pytest.raises(UnfitStoreError, match=r"antipode init blog-posts .* --set branches=yes"):
         antipode.configure(branches=wrapped)
     quiet_posts.lab.wait_caught_up("b1")
-    lineage = Lineage([antipode.branch_ids.BranchId.new(STORE, 30).write_id])
+    lineage = Lineage([BranchId.new(STORE, 30).write_id])
     result = look(lineage, 5.0)
     assert str(result.stores[BRANCHES].verdict) == "unproven"
     assert "antipode.branches" in result.stores[BRANCHES].reason

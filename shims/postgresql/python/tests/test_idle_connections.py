@@ -12,6 +12,7 @@ import antipode_postgresql
 import psycopg
 import pytest
 import sqlalchemy
+from antipode._engine import discovery
 from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, until
@@ -143,7 +144,7 @@ async def test_an_asyncio_engine(quiet_lab: PostgresqlStore) -> None:
 
 def test_idle_connections_that_are_closed(quiet_lab: PostgresqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """BAR-68, BAR-62: their server is judged no more, and one that is closed already fails no barrier."""
-    monkeypatch.setattr(antipode.discovery, "REFRESH_S", 0.0)
+    monkeypatch.setattr(discovery, "REFRESH_S", 0.0)
     with isolated(), changed_before(quiet_lab) as pool:
         assert address(quiet_lab, "b1") in antipode.stores()[0].replicas
         for connection in pool._pool:

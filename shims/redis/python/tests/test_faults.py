@@ -15,6 +15,7 @@ import pytest
 import redis
 import redis.asyncio
 from antipode import Verdict
+from antipode._diagnostics import telemetry
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisOptions, RedisStore
 from regions import STORE, Posts, until
@@ -415,7 +416,7 @@ def test_a_user_without_the_right_to_mark_still_gives_positions(
         assert scope.lineage.is_complete()
         assert len(scope.lineage) == 1
         assert antipode.barrier(timeout=5).satisfied
-    until(lambda: STORE in antipode.telemetry.marks_missing)
+    until(lambda: STORE in telemetry.marks_missing)
     until(lambda: any("mark" in record.getMessage() for record in caplog.records))
 
 

@@ -48,7 +48,7 @@ def test_a_pipeline_that_is_refused_is_gone(posts: Posts) -> None:
         with antipode.reading(after=misspelt(posts)), pytest.raises(antipode.BarrierUnproven, match="AP107"):
             pipeline.execute()
         assert not opened.pending
-        assert opened.lineage == antipode.lineage.EMPTY
+        assert opened.lineage == antipode.EMPTY
         assert pipeline.execute() == []
     assert posts.shows("a", "queued") is None
 
@@ -66,7 +66,7 @@ def test_an_asyncio_pipeline_that_is_refused_is_gone(posts: Posts) -> None:
             with antipode.reading(after=after), pytest.raises(antipode.BarrierUnproven, match="AP107"):
                 await pipeline.execute()
             assert not opened.pending
-            assert opened.lineage == antipode.lineage.EMPTY
+            assert opened.lineage == antipode.EMPTY
             assert await pipeline.execute() == []
         await client.aclose()
 
@@ -89,7 +89,7 @@ def test_a_write_that_answers_and_is_refused_has_not_happened(posts: Posts, send
             send(posts.wrapped["a"])
         gc.collect()
         assert not opened.pending
-        assert opened.lineage == antipode.lineage.EMPTY
+        assert opened.lineage == antipode.EMPTY
     assert posts.shows("a", "known") == b"v"
 
 
