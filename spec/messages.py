@@ -37,6 +37,7 @@ CHAPTERS = {
     "5": "Stores and their clients",
     "6": "Dry-run and records",
     "7": "`antipode init` and `antipode doctor`",
+    "8": "Throttles",
 }
 FORMS = {
     "error": "An error.",

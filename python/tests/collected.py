@@ -30,8 +30,12 @@ KINDS = {
     "antipode.write.late": ("counter", "{write}"),
     "antipode.fallback.count": ("counter", "{read}"),
     "antipode.finding.count": ("counter", "{finding}"),
+    **{f"antipode.throttle.{name}": ("gauge", "{request}") for name in ("limit", "inflight", "queued", "parked")},
+    "antipode.throttle.shedding": ("gauge", "1"),
+    "antipode.throttle.requests": ("counter", "{request}"),
+    "antipode.throttle.wait.duration": ("histogram", "s"),
 }
-"""The table of the specification (OBS-2): instrument and unit."""
+"""The tables of the specification (OBS-2, THR-11): instrument and unit."""
 
 ATTRIBUTES = {
     "antipode.barrier.duration": {"outcome", "site", "dry_run"},
@@ -48,6 +52,9 @@ ATTRIBUTES = {
     "antipode.write.late": {"store", "site"},
     "antipode.fallback.count": {"outcome"},
     "antipode.finding.count": {"kind", "site"},
+    **{f"antipode.throttle.{name}": {"throttle"} for name in ("limit", "inflight", "queued", "parked", "shedding")},
+    "antipode.throttle.requests": {"throttle", "outcome"},
+    "antipode.throttle.wait.duration": {"throttle", "outcome"},
 }
 
 

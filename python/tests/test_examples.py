@@ -39,7 +39,7 @@ def documented(example: Path, lines: int) -> list[str]:
 
 
 EXAMPLES = REPOSITORY / "python" / "examples"
-HERE_ALONE = {"block_then_post", "cancel_order", "delegated_wait"}
+HERE_ALONE = {"block_then_post", "cancel_order", "delegated_wait", "throttle"}
 """What other languages do not have yet."""
 
 

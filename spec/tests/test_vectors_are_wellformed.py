@@ -33,6 +33,7 @@ PREFIXES = {
     "scopes": "SCOPE",
     "sessions": "SESS",
     "shims": "SHIM",
+    "throttle": "THR",
     "trust": "TRUST",
     "wire": "WIRE",
 }

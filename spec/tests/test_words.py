@@ -36,6 +36,8 @@ NOUNS: Final = {
     "Ordered": "what users type in every language: a version with a counter",
     "Reading": "what users type in every language: the block that collects what is read",
     "Setting": "one setting",
+    "Speed": "how fast something is",
+    "Throttled": "what users catch in every language: a throttle refuses the request",
 }
 # fmt: off
 LEFT: Final = {

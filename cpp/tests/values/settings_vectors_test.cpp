@@ -191,7 +191,14 @@ TEST(Vectors, OfEveryKindAreRun) {
       "records-"
       "sample",
       "rec"
-      "ords"};
+      "ords",
+      // Not there yet, as spec/uncited.json says.
+      "throttle-"
+      "pie",
+      "throttle-"
+      "limit",
+      "throttle-"
+      "permit"};
   for (const std::string& kind : KindsOfVectors()) {
     EXPECT_EQ(known.count(kind) + of_others.count(kind), 1U) << "no test runs the vectors of kind " << kind;
   }

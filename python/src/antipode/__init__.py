@@ -82,6 +82,7 @@ _SUBMODULES = frozenset(
         "session",
         "shim",
         "testing",
+        "throttle",
         "wsgi",
     }
 )

@@ -154,6 +154,12 @@ class Observer:
     def on_barrier_waited(self, plan: Any, result: Any, needs: Sequence[Any], outcome: str) -> None:
         """Note what came of a barrier that had to wait (OBS-1)."""
 
+    def on_throttle_made(self, throttle: Any) -> None:
+        """Note that the process has one throttle more (chapter THR)."""
+
+    def on_request_throttled(self, throttle: str, outcome: str, waited: float) -> None:
+        """Note what became of a request that asked for a permit, and how long it waited for it, in seconds."""
+
 
 _EVENTS: Final = tuple(name for name in vars(Observer) if name.startswith("on_"))
 _observers: list[Observer] = []

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakSet
 
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
@@ -56,6 +57,14 @@ def _observe_marks(_: CallbackOptions) -> Iterable[Observation]:
     ]
 
 
+_GAUGES: Final = ("limit", "inflight", "queued", "parked", "shedding")
+_throttles: WeakSet[Any] = WeakSet()
+
+
+def _observe_throttles(name: str, _: CallbackOptions) -> Iterable[Observation]:
+    return [Observation(getattr(each, name), {"antipode.throttle": each.name}) for each in list(_throttles)]
+
+
 class _Instruments:
     def __init__(self) -> None:
         meter = metrics.get_meter(INSTRUMENTATION)
@@ -81,6 +90,15 @@ class _Instruments:
         meter.create_observable_gauge(
             "antipode.marks.missing", [_observe_marks], "{store}", "Stores that may not be marked"
         )
+        for name in _GAUGES:
+            meter.create_observable_gauge(
+                f"antipode.throttle.{name}",
+                [partial(_observe_throttles, name)],
+                "1" if name == "shedding" else "{request}",
+                f"Of a throttle: {name}",
+            )
+        self.throttle_requests = meter.create_counter("antipode.throttle.requests", "{request}", "Throttled requests")
+        self.throttle_wait = meter.create_histogram("antipode.throttle.wait.duration", "s", "Waits for a permit")
 
 
 @cache
@@ -286,6 +304,18 @@ class Telemetry(Observer):
     on_server_asked = staticmethod(request)
     on_marks_missing = staticmethod(_marks)
     on_barrier_waited = staticmethod(barrier_waited)
+
+    def on_throttle_made(self, throttle: Any) -> None:
+        """Have the gauges show it for as long as it lives."""
+        start()
+        _throttles.add(throttle)
+
+    def on_request_throttled(self, throttle: str, outcome: str, waited: float) -> None:
+        """Count the request, and measure how long it waited where it did."""
+        attributes = {"antipode.throttle": throttle, "antipode.outcome": str(outcome)}
+        _instruments().throttle_requests.add(1, attributes)
+        if waited:
+            _instruments().throttle_wait.record(waited, attributes)
 
     def on_lineage_left_early(self, site: str, uncommitted: Sequence[Write]) -> None:
         """Count one finding, however many writes there are."""

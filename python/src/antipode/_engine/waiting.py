@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
+from antipode._base.permit import current_permit
 from antipode._base.settings import settings
 from antipode._engine.judgement import judge_server
 from antipode._engine.pending_wait import JudgedServer, WaitGroup
@@ -39,7 +41,8 @@ def wait(
     try:
         if _park(group, wanted, looks_twice):
             if group.take_places(settings().max_waiters):
-                done.acquire(timeout=seconds_left(group))
+                with _without_permit():
+                    done.acquire(timeout=seconds_left(group))
             else:
                 _overloaded(group)
     except BaseException:
@@ -73,7 +76,8 @@ async def wait_async(
             if group.take_places(settings().max_tasks):
                 alarm = loop.call_later(seconds_left(group), release)
                 try:
-                    await done
+                    with _without_permit():
+                        await done
                 finally:
                     alarm.cancel()
             else:
@@ -84,6 +88,20 @@ async def wait_async(
     finally:
         _give_up(group)
     return group
+
+
+@contextmanager
+def _without_permit() -> Iterator[None]:
+    """Give the request's permit back for the block: who waits does no work (THR-4)."""
+    permit = current_permit()
+    if permit is None:
+        yield
+        return
+    permit.park()
+    try:
+        yield
+    finally:
+        permit.resume()
 
 
 def _park(group: WaitGroup, wanted: Iterable[tuple[JudgedServer, WriteId]], looks_twice: bool) -> bool:

@@ -27,6 +27,7 @@ import org.junit.jupiter.api.TestFactory;
 class VectorsTest {
   private static final Set<String> OF_OTHERS =
       Set.of("barrier-result", "barrier-policy", "epoch-judge", "engine-script", "history-" + "value");
+  private static final Set<String> NOT_THERE_YET = Set.of("throttle-" + "pie", "throttle-" + "limit", "throttle-" + "permit");
 
   private static Map<String, Consumer<Vector>> kinds() {
     Map<String, Consumer<Vector>> kinds = new HashMap<>();
@@ -46,6 +47,7 @@ class VectorsTest {
     Map<String, Path> files = new TreeMap<>(Vector.files());
     assertThat(files.keySet()).containsAll(kinds.keySet()).containsAll(OF_OTHERS);
     files.keySet().removeAll(OF_OTHERS);
+    files.keySet().removeAll(NOT_THERE_YET); // as spec/uncited.json says
     return files.entrySet().stream().map(file -> DynamicContainer.dynamicContainer(
         file.getKey(), tests(file.getKey(), file.getValue(), kinds.get(file.getKey()))));
   }
