@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import inspect
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import Any, Final, TypeAlias, TypeVar
@@ -37,8 +36,26 @@ def run(steps: Steps[_T]) -> _T:
     Steps that an interrupt leaves unfinished would leave their connection open with a reply on its way, and whoever
     takes it next would read that reply for its own.
     """
+    generator: Any = steps
+    answer: Any = None
+    error: BaseException | None = None
     try:
-        return _run(steps)
+        while True:
+            try:
+                while True:
+                    answer = steps.send(answer) if error is None else steps.throw(error)
+                    error = None
+                    if type(answer) is BlockingCall:
+                        answer = answer.call()
+            except BaseException as raised:
+                if generator.gi_frame is not None:  # the steps are not at their end: it is for them to clean up
+                    error = raised
+                    continue
+                error = None
+                if isinstance(raised, StopIteration):
+                    result: _T = raised.value
+                    return result
+                raise
     except BaseException as raised:
         _end(steps)
         if isinstance(raised, RuntimeError) and isinstance(raised.__cause__, StopIteration):
@@ -56,28 +73,6 @@ def _end(steps: Steps[Any]) -> None:
             steps.throw(GeneratorExit())
 
 
-def _run(steps: Steps[_T]) -> _T:
-    generator: Any = steps
-    answer: Any = None
-    error: BaseException | None = None
-    while True:
-        try:
-            while True:
-                answer = steps.send(answer) if error is None else steps.throw(error)
-                error = None
-                if type(answer) is BlockingCall:
-                    answer = answer.call()
-        except BaseException as raised:
-            if generator.gi_frame is not None:  # the steps are not at their end: it is for them to clean up
-                error = raised
-                continue
-            error = None
-            if isinstance(raised, StopIteration):
-                result: _T = raised.value
-                return result
-            raise
-
-
 async def run_async(steps: Steps[_T]) -> _T:
     """Do the steps of an asyncio client; return their result. A cancellation is raised at the step that waits."""
     generator: Any = steps
@@ -90,7 +85,7 @@ async def run_async(steps: Steps[_T]) -> _T:
                 error = None
                 if type(answer) is BlockingCall:
                     answer = await asyncio.to_thread(answer.call)
-                elif inspect.isawaitable(answer):
+                elif hasattr(type(answer), "__await__"):
                     answer = await answer
         except BaseException as raised:
             if generator.gi_frame is not None:
