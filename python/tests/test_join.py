@@ -33,6 +33,7 @@ def test_the_signature_shows_them_with_their_defaults() -> None:
     assert [*parameters][:3] == ["client", "store", "rest"]
     assert parameters["on_unfit"].default == "raise"
     assert parameters["lineage_in"].default is True
+    assert (parameters["wait_on_read"].annotation, inspect.signature(wrap).return_annotation) == (bool, "StoreOptions")
     send = with_options(QueueWrapOptions, **QUEUE_DEFAULTS)(lambda **options: options)
     assert inspect.signature(send).parameters["lineage_in"].default is None
 

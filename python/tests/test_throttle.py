@@ -188,6 +188,23 @@ def test_a_barrier_of_a_task_gives_the_permit_back() -> None:
     assert (limits.parked, limits.inflight) == (0, 0)
 
 
+def test_a_barrier_gives_the_permits_of_all_throttles_back() -> None:
+    """THR-4: a request may have passed several, as of its server and of one function."""
+    replica, outer, inner = Replica(), small(), small()
+
+    def request() -> None:
+        with outer.permit(), inner.permit():
+            antipode.barrier(replica.lineage, timeout=PATIENCE_S)
+            assert (outer.inflight, inner.inflight) == (1, 1)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(request)
+        until(lambda: (outer.parked, inner.parked) == (1, 1))
+        replica.store.heal("b")
+        waiting.result(PATIENCE_S)
+    assert [(each.inflight, each.parked) for each in (outer, inner)] == [(0, 0), (0, 0)]
+
+
 def test_a_free_barrier_touches_no_permit(monkeypatch: pytest.MonkeyPatch) -> None:
     """THR-4."""
     store, limits = antipode.memory.Store("posts", regions=["a"]), small()

@@ -15,7 +15,7 @@ _KEY: Final = "antipode-permit"
 
 
 class Permit(Protocol):
-    """What a throttled request holds while it runs."""
+    """A throttled request's leave to run."""
 
     def park(self) -> None:
         """Give it back: the request waits in a barrier, and does no work. Never blocks, never raises."""

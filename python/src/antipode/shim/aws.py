@@ -70,7 +70,7 @@ _sent: Final = _Sent()
 
 
 class WrappedAwsClient(_Base):  # type: ignore[misc]
-    """What makes a boto3 client one of ours. Never made by itself: put before the client's own class.
+    """The part of a wrapped boto3 client that is ours. Never made by itself: put before the client's own class.
 
     It notes for each thread whether its last call has got as far as its connection.
     """

@@ -9,7 +9,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final, Literal, TypedDict, TypeVar, cast
+from typing import Any, Final, Literal, TypedDict, TypeVar, cast, get_type_hints
 
 from antipode._base import logs
 from antipode._base.settings import Mode
@@ -68,10 +68,12 @@ def with_options(table: Any, **defaults: Any) -> Callable[[_F], _F]:
 
     They stand in the function's signature, with the defaults of `StoreOptions` or those given here.
     """
-    known = {word: defaults.get(word, getattr(DEFAULTS, word, None)) for word in table.__annotations__}
+    types = get_type_hints(table)
+    known = {word: defaults.get(word, getattr(DEFAULTS, word, None)) for word in types}
 
     def decorate(function: _F) -> _F:
-        own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
         named = known.keys() | {each.name for each in own}
 
         @functools.wraps(function)
@@ -81,8 +83,11 @@ def with_options(table: Any, **defaults: Any) -> Callable[[_F], _F]:
                     raise TypeError(f"{function.__name__}() got an unexpected keyword argument {word!r}")
             return function(*given, **options)
 
-        more = [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=known[word]) for word in known]
-        call.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
+        more = [
+            inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=known[word], annotation=types[word])
+            for word in known
+        ]
+        call.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
         return cast(_F, call)
 
     return decorate

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 
 class Limit(Protocol):
-    """How many requests may run at once; asked under the throttle's lock (THR-9)."""
+    """A number of requests that may run at once; the throttle calls it under its lock (THR-9)."""
 
     @property
     def limit(self) -> int:
@@ -32,7 +32,7 @@ class Limit(Protocol):
 
 
 class _Speed(NamedTuple):
-    """What was measured at one size."""
+    """A measurement at one size."""
 
     at: float
     speed: float
@@ -41,7 +41,7 @@ class _Speed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExploringOptions:
-    """What the limit may be, and how it is looked for.
+    """Bounds of the limit, and of the search for it.
 
     Attributes:
         initial: the size that it begins with.

@@ -15,7 +15,7 @@ from antipode.throttle._pie import Pie
 
 
 class Outcome(StrEnum):
-    """What becomes of a request that asks for a permit (spec section of telemetry: `outcome`)."""
+    """The fate of a request that asks for a permit; the attribute `outcome` of THR-11, but for `queued`."""
 
     ADMITTED = "admitted"
     QUEUED = "queued"

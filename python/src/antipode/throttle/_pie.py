@@ -14,7 +14,7 @@ _SMALL: Final = ((0.1, 1.0), (0.01, 0.5))
 
 @dataclass(frozen=True, slots=True)
 class PieOptions:
-    """What PIE aims at.
+    """Aims of PIE.
 
     Attributes:
         reference_delay: the delay in the queue that it aims at, seconds.
@@ -45,7 +45,7 @@ class Pie:
         self._since = 0.0
         self.probability = 0.0
         self.delay = 0.0
-        """How long who queues now will wait, as estimated, seconds (THR-6)."""
+        """An estimate of how long a request that queues now will wait, in seconds (THR-6)."""
         self.state: Literal["out", "in", "expired", "leaving"] = "out"
         """Of a burst: none, let through, over its time, over."""
 

@@ -16,7 +16,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from antipode._base.background import Background
 from antipode._base.observers import events
-from antipode._base.permit import hold_permit
+from antipode._base.permit import current_permit, hold_permit
 from antipode._base.settings import Mode, settings
 from antipode._model.errors import AntipodeError
 from antipode._scope.scope import current_scope
@@ -52,7 +52,7 @@ class Throttled(AntipodeError):
 class _Permit:
     """A request at a throttle, as the engine and its own thread or task have it."""
 
-    __slots__ = ("_depth", "_throttle", "grant", "is_virtual", "permits", "ticket")
+    __slots__ = ("_depth", "_outer", "_throttle", "grant", "is_virtual", "permits", "ticket")
 
     def __init__(self, throttle: Throttle, mode: Mode) -> None:
         self._throttle = throttle
@@ -61,14 +61,20 @@ class _Permit:
         self.is_virtual = mode is not Mode.ENFORCE
         """It runs whatever is decided (dry-run)."""
         self._depth = 0
+        self._outer = current_permit()
+        """Of another throttle that the request has passed: it waits in both, or works in both."""
         self.ticket = Ticket()
         self.grant: Callable[[], object] = int
         """Wake who waits for the permit; called under the throttle's lock, by any thread."""
 
     def park(self) -> None:
         self._throttle._park(self)
+        if self._outer is not None:
+            self._outer.park()
 
     def resume(self) -> None:
+        if self._outer is not None:
+            self._outer.resume()
         self._throttle._resume(self)
 
 

@@ -48,7 +48,7 @@ def record(plain: Any, binding: Binding) -> Any:
 
 
 class RecordingSharedCursor(RecordingBaseCursor):
-    """What cursors that block and asyncio cursors share."""
+    """The common part of blocking and asyncio cursors."""
 
     __slots__ = ()
 

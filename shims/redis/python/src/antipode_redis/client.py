@@ -54,7 +54,7 @@ def hear(call: Any, connection: Any) -> Steps[None]:
 
 
 class Recording:
-    """What the wrapped clients and their pipelines share: the place where a call meets its connection."""
+    """The common part of wrapped clients and pipelines: the place where a call meets its connection."""
 
     _antipode: Binding | None = None
     _antipode_multi = True
@@ -299,7 +299,7 @@ def ask_apart(call: WriteCall, connection: Any) -> Steps[None]:
 
 
 class RecordingClient(Recording):
-    """What the two clients share."""
+    """The common part of the two clients."""
 
     connection_pool: Any = POOL
     _antipode_plain: Any = None

@@ -84,7 +84,7 @@ class AsyncFacade(Facade):
 
 
 class RecordingBatch(Recording):
-    """What the two pipelines share."""
+    """The common part of the two pipelines."""
 
     _antipode_multi = False
     _antipode_call: WriteCall | None = None
